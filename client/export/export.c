@@ -19,6 +19,8 @@ const struct export_format export_formats[] = {
     {"callgrind", "for KCachegrind and callgrind_annotate", callgrind_print, false, false, false},
     {"perf-script", "the text of perf script, an event a sample", perf_script_print, false, false,
      false},
+    {"perf-data", "a perf.data file for perf report and hotspot", perf_data_print, true, false,
+     true},
     {"pprof", "profile.proto for go tool pprof, compressed", pprof_print, true, true, false},
     {0},
 };

@@ -17,7 +17,9 @@
  *
  * pprof: pprof's profile.proto, not compressed.
  *
+ * perf-data: a perf.data file.
+ *
  * firefox: the processed profile of the Firefox Profiler.
  */
 export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print,
-    firefox_print;
+    firefox_print, perf_data_print;

@@ -7,6 +7,7 @@
  */
 #include "places.h"
 
+#include "place_mapping.h"
 #include "tables.h"
 
 #define PART_COUNT 3
@@ -61,20 +62,35 @@ bool place_walk_next(struct place_walk *walk, struct stack_place *ret)
     return true;
 }
 
-bool place_find_module(const struct profile *profile, const struct profile_sample *sample,
-                       const struct stack_place *place, struct module_address *ret)
+uint64_t place_instruction(const struct stack_place *place)
+{
+    return place->address - (place->is_caller && place->address > 0 ? 1 : 0);
+}
+
+const struct mapping *place_mapping(const struct profile *profile,
+                                    const struct profile_sample *sample,
+                                    const struct stack_place *place)
 {
     struct mapping_validity validity = {0, UINT64_MAX};
-    uint64_t address = place->address - (place->is_caller && place->address > 0 ? 1 : 0);
     const struct mapping *mapping =
         !place->has_address ? NULL
                             : mappings_find(&profile->tables->mappings, sample->segment,
                                             place->is_kernel ? PROFILE_PID_OUTSIDE : sample->pid,
-                                            address, sample->time_ns, &validity);
-    if (mapping == NULL || mapping->module == INTERN_NONE ||
-        profile->modules[mapping->module].is_unknown) {
+                                            place_instruction(place), sample->time_ns, &validity);
+    return mapping == NULL || mapping->module == INTERN_NONE ||
+                   profile->modules[mapping->module].is_unknown
+               ? NULL
+               : mapping;
+}
+
+bool place_find_module(const struct profile *profile, const struct profile_sample *sample,
+                       const struct stack_place *place, struct module_address *ret)
+{
+    const struct mapping *mapping = place_mapping(profile, sample, place);
+    if (mapping == NULL) {
         return false;
     }
-    *ret = (struct module_address){mapping->module, address - mapping->start + mapping->vaddr};
+    *ret = (struct module_address){mapping->module,
+                                   place_instruction(place) - mapping->start + mapping->vaddr};
     return true;
 }

@@ -57,6 +57,15 @@ def fill(recording, number):
     recording.stack(100, [at(2), at(4), at(2), at(4), at(2), at(0)])
 
 
+def name_of_address(address):
+    """Of a user's function, by the module's address, as a format shows it that has '?' for control characters."""
+    function = address // 0x100
+    if address < 0x10:
+        return "[unknown]"
+    name = HARD_NAMES[function] if function < len(HARD_NAMES) else f"li;b (inode 801:77)+{address:#x}"
+    return export_readers.CONTROL.sub("?", name)
+
+
 def finish(recording, number):
     recording.data(SESSION, {"session": "s%d" % number, "config": {"sample_period_ns": PERIOD_NS}})
     total = {"expected": 1000, "received": 900, "idle": 64, "unexplained": 0, "kept": 887, "filtered": 0, **LOST}
@@ -136,6 +145,7 @@ def check_formats(profctl, recordings, folder):
         export_readers.complain("formats", f"--help has {formats}, and these are read: {sorted(export_readers.READERS)}")
     for path, parts in recordings.items():
         expected = count(profctl, parts, folder)
+        export_readers.known.update(name=name_of_address, lost=sum(LOST.values()) * len(parts))
         lost = sum(LOST.values()) * max(1, len(parts)) if not path.endswith("bare.fxt") else 0
         has_period = not path.endswith("bare.fxt")
         for name in formats:
@@ -212,12 +222,36 @@ def check_inlined(profctl, maker, folder):
             compare(f"{name} {option}", reader.read(output, PERIOD_NS, folder), expected, reader.shown)
 
 
+def check_perf_names(profctl, maker, folder):
+    """perf finds functions in files whose addresses are not their offsets, and in none that is another build."""
+    for program, base in (("inlined", 0x555500000000), ("inlined_lld", 0x555500000000), ("inlined_fixed", 0)):
+        path = os.path.join(folder, program)
+        headers = subprocess.run(["readelf", "-lWn", path], capture_output=True, text=True, check=True).stdout
+        vaddr, size = re.search(r"^ +LOAD +\S+ (\S+) \S+ \S+ (\S+) R E", headers, re.M).groups()
+        symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        outermost = int(re.search(r"^(\w+) T outermost$", symbols, re.M)[1], 16)
+        build_id = re.search(r"Build ID: (\w+)", headers)[1]
+        page = int(vaddr, 16) & ~0xFFF
+        recording = Recording()
+        recording.name(7, 0, program)
+        recording.module(7, 1, path, build_id, base + page, int(size, 16) + int(vaddr, 16) - page, page)
+        finish(recording, 0)
+        recording.stack(7, [base + outermost])
+        recording.write(maker, path + ".fxt")
+        with open(path + ".perf", "wb") as file:
+            file.write(export(profctl, path + ".fxt", "perf-data"))
+        text = export_readers.perf(folder, "script", "-i", path + ".perf", "-F", "ip,sym,dso")
+        if not re.search(rf"^\s+[0-9a-f]+ outermost \({re.escape(path)}\)$", text, re.M):
+            export_readers.complain("perf-data", f"{program}: perf sees {text!r}")
+
+
 def main():
     profctl, maker, folder = sys.argv[1:]
     recordings = make(maker, folder)
     check_formats(profctl, recordings, folder)
     check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
+    check_perf_names(profctl, maker, folder)
     sys.exit(export_readers.failures > 0)
 
 

@@ -28,5 +28,7 @@ int main(void)
     return 0;
 }
 C
-gcc -O1 -g -Wl,--build-id "$WORK/inlined.c" -o "$WORK/inlined" || fail "gcc"
+build=(gcc -O1 -g "-Wl,--build-id" "$WORK/inlined.c" -o)
+"${build[@]}" "$WORK/inlined" && "${build[@]}" "$WORK/inlined_lld" -fuse-ld=lld &&
+    "${build[@]}" "$WORK/inlined_fixed" -no-pie -fno-pie || fail "gcc"
 python3 "${0%/*}/export_formats.py" "$BIN/profctl" "$MAKER" "$WORK" || fail "see above"

@@ -342,9 +342,51 @@ def read_firefox(output, period, folder):
     return found
 
 
+# What is in the recordings that perf cannot know: names of user functions by address, and the ticks without a sample.
+known = {"name": None, "lost": 0}
+
+
+def perf(folder, *arguments):
+    done = subprocess.run(["perf", *arguments], capture_output=True, env={**os.environ, "HOME": folder}, cwd=folder)
+    if done.returncode != 0:
+        complain("perf", f"{arguments}: status {done.returncode}: {done.stderr[:300]!r}")
+    return done.stdout.decode("utf-8")
+
+
+def read_perf_data(output, period, folder):
+    """By perf itself. It has names for the kernel's functions only; the others are known by their addresses."""
+    found = collections.Counter()
+    path = os.path.join(folder, "perf.data")
+    with open(path, "wb") as file:
+        file.write(output)
+    text = perf(folder, "script", "--ns", "-i", path, "-F", "comm,pid,tid,cpu,time,period,event,ip,sym")
+    for event in text.split("\n\n"):
+        head, *frames = event.strip("\n").split("\n")
+        if not head:
+            continue
+        samples = re.search(r" \d+\.\d{9}: +(\d+) +cpu-clock: *", head)
+        if samples is None or int(samples[1]) != period:
+            complain("perf-data", f"has the event {head!r}")
+            continue
+        leaf = re.fullmatch(r"\s*([0-9a-f]+) (.*)", frames[0]) if frames else None
+        address = int(leaf[1], 16) if leaf else 0
+        found[leaf[2] if leaf and leaf[2] != "[unknown]" else known["name"](address)] += 1
+    report = perf(folder, "report", "--stdio", "-i", path)
+    lost = re.search(r"Total Lost Samples: (\d+)", report)
+    # Of a file without samples perf prints no such line.
+    if found and (lost is None or int(lost[1]) != known["lost"]):
+        complain("perf-data", f"has lost {lost and lost[1]} samples, not {known['lost']}")
+    return found
+
+
+def perf_data_name(name):
+    return "[unknown]" if name in ("[kernel]", "[kernel thread]") else CONTROL.sub("?", name)
+
+
 READERS = {
     "folded": Reader(read_folded, folded_name, True, None),
     "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
+    "perf-data": Reader(read_perf_data, perf_data_name, False, None),
     "firefox": Reader(read_firefox, unchanged, True, r'"ticks %s","format":"string","value":"%d"'),
     "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),
     "pprof": Reader(read_pprof, escaped, True, r"ticks %s: %d\n", pprof_comments),

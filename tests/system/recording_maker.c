@@ -9,12 +9,14 @@
  *   name PID TID TEXT        TID 0: of the process
  *   module PID ID TEXT BUILD_ID
  *   mmap PID ID START SIZE_BYTES
+ *   segment_mmap PID ID START SIZE_BYTES VADDR
  *   sample TIME_NS PID ADDRESS
  *   stack TIME_NS PID TID CPU QUALITY USER KERNEL
  *                            USER and KERNEL: addresses, leaf first, with commas between them
  *   data INDEX TEXT          INDEX: of a string that every segment knows
  *
- * "-" is an empty text, or no stack. A module's addresses begin with 0 where its mapping does.
+ * "-" is an empty text, or no stack. A module's addresses begin with 0 where its mmap does, with
+ * VADDR where its segment_mmap does.
  */
 #include "fxt_writer.h"
 
@@ -82,6 +84,7 @@ static void write_mmap(struct fxt_writer *writer, char *const *words)
         .flags = FLAGS_R_X,
         .start = number(words[3]),
         .size_bytes = number(words[4]),
+        .vaddr = words[5] == NULL ? 0 : number(words[5]),
     };
     fxt_write_mmap(writer, &mmap);
 }
@@ -146,8 +149,9 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         const char *kind;
         size_t count;
         size_t text; /* which word is one; 0: none */
-    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2}, {"name", 4, 3},  {"module", 5, 3},
-                 {"mmap", 5, 0},    {"sample", 4, 0}, {"stack", 8, 0}, {"data", 3, 2}};
+    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},       {"name", 4, 3},
+                 {"module", 5, 3},  {"mmap", 5, 0},         {"sample", 4, 0},
+                 {"stack", 8, 0},   {"segment_mmap", 6, 0}, {"data", 3, 2}};
     size_t kind = 0;
     while (kind < sizeof kinds / sizeof *kinds && strcmp(words[0], kinds[kind].kind) != 0) {
         kind++;
@@ -175,6 +179,7 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         write_module(writer, words);
         break;
     case 4:
+    case 7:
         write_mmap(writer, words);
         break;
     case 5:

@@ -23,10 +23,13 @@ class Recording:
     def name(self, pid, tid, text):
         self.lines.append(f"name {pid} {tid} {digits(text)}")
 
-    def module(self, pid, number, path, build_id, start, size_bytes):
-        """A module and its mapping."""
+    def module(self, pid, number, path, build_id, start, size_bytes, vaddr=None):
+        """A module and its mapping, of the module's addresses from `vaddr` or 0 on."""
         self.lines.append(f"module {pid} {number} {digits(path)} {build_id or '-'}")
-        self.lines.append(f"mmap {pid} {number} {start} {size_bytes}")
+        if vaddr is None:
+            self.lines.append(f"mmap {pid} {number} {start} {size_bytes}")
+        else:
+            self.lines.append(f"segment_mmap {pid} {number} {start} {size_bytes} {vaddr}")
 
     def sample(self, pid, address):
         self.time_ns += 1000

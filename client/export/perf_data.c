@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints a perf.data file of clock samples. Its head says how long the records are, so these are
+ * made twice: once to be counted, once to be written. Names of programs and mappings come first,
+ * each with its time, since readers sort by time.
+ *
+ * The format has no names of functions but the kernel's: readers find them in the modules' files,
+ * by path and build-id. So a mapping needs the offset in its file, which load_segments has where
+ * the file is still here; else it is guessed to be as GNU ld makes it.
+ */
+#include "writers.h"
+
+#include "cleanup.h"
+#include "definitions.h"
+#include "export_books.h"
+#include "load_segments.h"
+#include "perf_records.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define USER_LAST      UINT64_C(0x7fffffffffff)
+#define FIXED_BASE     UINT64_C(0x400000) /* of programs that run where they were linked for */
+#define BUILD_ID_BYTES ((size_t)20)
+#define STRING_BYTES   ((size_t)64) /* strings of features fill such pieces */
+#define FEATURE_MAX    4
+
+/* Numbers of features in the head's bit map. */
+enum {
+    FEATURE_VERSION = 5,
+    FEATURE_ARCH = 6,
+    FEATURE_SAMPLE_TIME = 21,
+    FEATURE_CLOCK_DATA = 29
+};
+
+struct file_section {
+    uint64_t offset;
+    uint64_t size_bytes;
+};
+
+struct file_head {
+    char magic[8];
+    uint64_t size_bytes;
+    uint64_t attribute_bytes;
+    struct file_section attributes;
+    struct file_section data;
+    struct file_section event_types;
+    uint64_t features[4];
+};
+
+struct file_attribute {
+    struct perf_event_attr attribute;
+    struct file_section ids;
+};
+
+struct feature {
+    unsigned number;
+    size_t size_bytes;
+    uint8_t bytes[2 * STRING_BYTES];
+};
+
+struct perf_data {
+    const struct profile *profile; /* borrowed */
+    struct intern functions;       /* struct defined_function of the kernel */
+    struct load_segments *files;   /* owned; by module */
+    uint64_t period;
+    struct perf_records records;
+};
+
+static void perf_data_done(struct perf_data *writer)
+{
+    intern_done(&writer->functions);
+    free(writer->files);
+}
+
+/* A task that has no number, as one that has exited, is -1. */
+static uint32_t task_number(uint64_t number)
+{
+    return number > INT32_MAX ? UINT32_MAX : (uint32_t)number;
+}
+
+static void write_function(struct perf_data *writer, const struct defined_function *function)
+{
+    const struct perf_task task = {.pid = UINT32_MAX};
+    uint64_t size_bytes = function->size_bytes > UINT32_MAX ? UINT32_MAX : function->size_bytes;
+    perf_records_begin(&writer->records, PERF_RECORD_KSYMBOL, PERF_RECORD_MISC_KERNEL);
+    perf_records_u64(&writer->records, function->start);
+    perf_records_u32(&writer->records, size_bytes == 0 ? 1 : (uint32_t)size_bytes);
+    perf_records_u32(&writer->records, PERF_RECORD_KSYMBOL_TYPE_UNKNOWN); /* and no flags */
+    perf_records_text(&writer->records, profile_text(writer->profile, function->name));
+    perf_records_task(&writer->records, &task);
+    perf_records_end(&writer->records);
+}
+
+static void write_name(struct perf_data *writer, const struct defined_name *name)
+{
+    const struct perf_task task = {name->since_ns, task_number(name->pid), task_number(name->tid),
+                                   0};
+    perf_records_begin(&writer->records, PERF_RECORD_COMM, 0);
+    perf_records_u32(&writer->records, task.pid);
+    perf_records_u32(&writer->records, task.tid);
+    perf_records_text(&writer->records, profile_text(writer->profile, name->text));
+    perf_records_task(&writer->records, &task);
+    perf_records_end(&writer->records);
+}
+
+static uint64_t file_offset(const struct perf_data *writer, const struct defined_mapping *mapping)
+{
+    uint64_t offset = mapping->address;
+    if (mapping->module != INTERN_NONE &&
+        !load_segments_find(&writer->files[mapping->module], mapping->address, &offset) &&
+        mapping->address == mapping->start && mapping->address >= FIXED_BASE) {
+        offset = mapping->address - FIXED_BASE;
+    }
+    return offset;
+}
+
+/* The build-id of at most BUILD_ID_BYTES. Returns its bytes, 0: none. */
+static uint8_t read_build_id(const struct perf_data *writer, uint32_t module, uint8_t *ret)
+{
+    const char *digits =
+        module == INTERN_NONE
+            ? ""
+            : profile_text(writer->profile, writer->profile->modules[module].build_id);
+    size_t size_bytes = strlen(digits) / 2;
+    if (size_bytes > BUILD_ID_BYTES) {
+        return 0;
+    }
+    for (size_t i = 0; i < size_bytes; i++) {
+        const char byte[3] = {digits[2 * i], digits[2 * i + 1], '\0'};
+        ret[i] = (uint8_t)strtoul(byte, NULL, 16);
+    }
+    return (uint8_t)size_bytes;
+}
+
+static void write_mapping(struct perf_data *writer, const struct defined_mapping *mapping)
+{
+    uint32_t pid = task_number(mapping->pid);
+    const struct perf_task task = {mapping->time_ns, pid, pid, 0};
+    uint64_t last = mapping->last < USER_LAST ? mapping->last : USER_LAST;
+    uint8_t build_id[BUILD_ID_BYTES] = {0};
+    uint8_t build_id_bytes = read_build_id(writer, mapping->module, build_id);
+    const uint8_t build_id_head[4] = {build_id_bytes};
+    uint16_t misc = build_id_bytes > 0 ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0;
+    if (mapping->pid == PROFILE_PID_OUTSIDE || mapping->start > last) {
+        return;
+    }
+    perf_records_begin(&writer->records, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER | misc);
+    perf_records_u32(&writer->records, pid);
+    perf_records_u32(&writer->records, pid);
+    perf_records_u64(&writer->records, mapping->start);
+    perf_records_u64(&writer->records, last - mapping->start + 1);
+    perf_records_u64(&writer->records, file_offset(writer, mapping));
+    perf_records_bytes(&writer->records, build_id_head, sizeof build_id_head);
+    perf_records_bytes(&writer->records, build_id, sizeof build_id);
+    perf_records_u32(&writer->records, PROT_READ | PROT_EXEC);
+    perf_records_u32(&writer->records, MAP_PRIVATE);
+    perf_records_text(
+        &writer->records,
+        mapping->module == INTERN_NONE
+            ? "[unknown]"
+            : profile_text(writer->profile, writer->profile->modules[mapping->module].name));
+    perf_records_task(&writer->records, &task);
+    perf_records_end(&writer->records);
+}
+
+/* Adds a stack's addresses behind what says whose they are. Returns the words. */
+static size_t add_chain(struct perf_data *writer, uint32_t stack, uint64_t context)
+{
+    size_t stack_bytes = 0;
+    const uint64_t *addresses = intern_bytes(&writer->profile->stacks, stack, &stack_bytes);
+    if (stack_bytes == 0) {
+        return 0;
+    }
+    if (context != 0) {
+        perf_records_u64(&writer->records, context);
+    }
+    perf_records_bytes(&writer->records, addresses, stack_bytes);
+    return stack_bytes / sizeof *addresses + (context != 0);
+}
+
+/* The interrupted instruction, 0: not known. */
+static uint64_t leaf_address(const struct profile *profile, const struct profile_sample *sample)
+{
+    size_t stack_bytes = 0;
+    const uint64_t *stack = intern_bytes(&profile->stacks, sample->kernel_stack, &stack_bytes);
+    if (stack_bytes == 0 && !sample->in_kernel) {
+        stack = intern_bytes(&profile->stacks, sample->user_stack, &stack_bytes);
+    }
+    return stack_bytes == 0 ? 0 : stack[0];
+}
+
+static void write_sample(struct perf_data *writer, const struct profile_sample *sample)
+{
+    struct perf_records *records = &writer->records;
+    uint64_t count = 0;
+    perf_records_begin(records, PERF_RECORD_SAMPLE,
+                       sample->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
+    perf_records_u64(records, leaf_address(writer->profile, sample));
+    perf_records_u32(records, task_number(sample->pid));
+    perf_records_u32(records, task_number(sample->tid));
+    perf_records_u64(records, sample->time_ns);
+    perf_records_u32(records, sample->cpu);
+    perf_records_u32(records, 0);
+    perf_records_u64(records, writer->period);
+    size_t count_at = records->used_bytes;
+    perf_records_u64(records, 0);
+    count += add_chain(writer, sample->kernel_stack, (uint64_t)PERF_CONTEXT_KERNEL);
+    count += add_chain(writer, sample->user_stack, (uint64_t)PERF_CONTEXT_USER);
+    count += add_chain(writer, sample->rest_stack, 0);
+    memcpy(records->bytes + count_at, &count, sizeof count);
+    perf_records_end(records);
+}
+
+/* Ticks without a sample. Readers refuse a file without any record, so this one is always there. */
+static void write_lost(struct perf_data *writer)
+{
+    const struct perf_task task = {.time_ns = writer->profile->last_ns};
+    perf_records_begin(&writer->records, PERF_RECORD_LOST_SAMPLES, 0);
+    perf_records_u64(&writer->records, export_books_lost(writer->profile));
+    perf_records_task(&writer->records, &task);
+    perf_records_end(&writer->records);
+}
+
+/* Writes all records, or with `file` NULL counts them. */
+static void write_records(struct perf_data *writer, FILE *file)
+{
+    const struct profile *profile = writer->profile;
+    writer->records.file = file;
+    writer->records.written_bytes = 0;
+    for (size_t i = 0; i < writer->functions.item_count; i++) {
+        size_t size_bytes = 0;
+        write_function(writer, intern_bytes(&writer->functions, (uint32_t)i, &size_bytes));
+    }
+    for (size_t i = 0; i < defined_name_count(profile); i++) {
+        struct defined_name name;
+        defined_name_at(profile, i, &name);
+        write_name(writer, &name);
+    }
+    for (size_t i = 0; i < defined_mapping_count(profile); i++) {
+        struct defined_mapping mapping;
+        defined_mapping_at(profile, i, &mapping);
+        write_mapping(writer, &mapping);
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        write_sample(writer, &profile->samples[i]);
+    }
+    write_lost(writer);
+}
+
+/* Finds the kernel's functions that are in a sample's stack. */
+static int add_functions(struct perf_data *writer, const struct profile_sample *sample)
+{
+    struct place_walk walk;
+    struct stack_place place;
+    struct defined_function function;
+    uint32_t item = 0;
+    int r = 0;
+    if (sample->kernel_stack == 0) {
+        return 0;
+    }
+    place_walk_begin(&walk, writer->profile, sample);
+    while (r == 0 && place_walk_next(&walk, &place) && place.is_kernel) {
+        if (defined_function_find(writer->profile, sample, &place, &function)) {
+            r = intern_add(&writer->functions, &function, sizeof function, &item);
+        }
+    }
+    return r;
+}
+
+static int prepare(struct perf_data *writer)
+{
+    const struct profile *profile = writer->profile;
+    int r = 0;
+    writer->files = calloc(profile->module_count + 1, sizeof *writer->files);
+    if (writer->files == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < profile->module_count; i++) {
+        load_segments_read(profile_text(profile, profile->modules[i].name),
+                           profile_text(profile, profile->modules[i].build_id), &writer->files[i]);
+    }
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        r = add_functions(writer, &profile->samples[i]);
+    }
+    return r;
+}
+
+static void add_text_feature(struct feature *features, size_t *count, unsigned number,
+                             const char *text)
+{
+    struct feature *feature = &features[(*count)++];
+    const uint32_t size_bytes = STRING_BYTES;
+    *feature = (struct feature){.number = number, .size_bytes = sizeof size_bytes + STRING_BYTES};
+    memcpy(feature->bytes, &size_bytes, sizeof size_bytes);
+    (void)snprintf((char *)feature->bytes + sizeof size_bytes, STRING_BYTES, "%s", text);
+}
+
+static void add_feature(struct feature *features, size_t *count, unsigned number, const void *bytes,
+                        size_t size_bytes)
+{
+    struct feature *feature = &features[(*count)++];
+    *feature = (struct feature){.number = number, .size_bytes = size_bytes};
+    memcpy(feature->bytes, bytes, size_bytes);
+}
+
+/* In the order of their numbers. Returns how many there are. */
+static size_t make_features(const struct profile *profile, struct feature *features)
+{
+    size_t count = 0;
+    int64_t offset_ns = 0;
+    const uint64_t times[2] = {profile->first_ns, profile->last_ns};
+    add_text_feature(features, &count, FEATURE_VERSION, "cpu-profilerd " CPU_PROFILERD_VERSION);
+    add_text_feature(features, &count, FEATURE_ARCH, "x86_64");
+    add_feature(features, &count, FEATURE_SAMPLE_TIME, times, sizeof times);
+    if (profile_wall_offset_ns(profile, &offset_ns)) {
+        const struct {
+            uint32_t version;
+            uint32_t clock;
+            uint64_t wall_ns;
+            uint64_t time_ns;
+        } clock = {1, CLOCK_BOOTTIME, profile->first_ns + (uint64_t)offset_ns, profile->first_ns};
+        add_feature(features, &count, FEATURE_CLOCK_DATA, &clock, sizeof clock);
+    }
+    return count;
+}
+
+/* Their places, behind the data, and then they themselves. */
+static void write_features(FILE *file, const struct feature *features, size_t count,
+                           uint64_t offset)
+{
+    offset += count * sizeof(struct file_section);
+    for (size_t i = 0; i < count; i++) {
+        const struct file_section section = {offset, features[i].size_bytes};
+        (void)fwrite(&section, 1, sizeof section, file);
+        offset += features[i].size_bytes;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)fwrite(features[i].bytes, 1, features[i].size_bytes, file);
+    }
+}
+
+static struct file_attribute make_attribute(const struct perf_data *writer)
+{
+    return (struct file_attribute){
+        .attribute = {
+            .type = PERF_TYPE_SOFTWARE,
+            .size = sizeof(struct perf_event_attr),
+            .config = PERF_COUNT_SW_CPU_CLOCK,
+            .sample_period = writer->period,
+            .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                           PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
+            .mmap = 1,
+            .mmap2 = 1,
+            .comm = 1,
+            .ksymbol = 1,
+            .build_id = 1,
+            .sample_id_all = 1,
+            .exclude_guest = 1, /* readers show it in the name of the event where it is not */
+            .use_clockid = 1,
+            .clockid = CLOCK_BOOTTIME,
+        }};
+}
+
+static void write_file(struct perf_data *writer, FILE *file)
+{
+    struct feature features[FEATURE_MAX];
+    size_t feature_count = make_features(writer->profile, features);
+    const struct file_attribute attribute = make_attribute(writer);
+    struct file_head head = {
+        .magic = "PERFILE2",
+        .size_bytes = sizeof head,
+        .attribute_bytes = sizeof attribute,
+        .attributes = {sizeof head, sizeof attribute},
+        .data = {sizeof head + sizeof attribute, 0},
+    };
+    for (size_t i = 0; i < feature_count; i++) {
+        head.features[features[i].number / 64] |= UINT64_C(1) << features[i].number % 64;
+    }
+    write_records(writer, NULL);
+    head.data.size_bytes = writer->records.written_bytes;
+    (void)fwrite(&head, 1, sizeof head, file);
+    (void)fwrite(&attribute, 1, sizeof attribute, file);
+    write_records(writer, file);
+    write_features(file, features, feature_count, head.data.offset + head.data.size_bytes);
+}
+
+int perf_data_print(FILE *file, const struct profile *profile, const struct export_options *options)
+{
+    uint64_t period_ns = profile_period_ns(profile);
+    cleanup_(perf_data_done) struct perf_data writer = {.profile = profile,
+                                                        .period = period_ns > 0 ? period_ns : 1};
+    (void)options;
+    int r = prepare(&writer);
+    if (r == 0) {
+        write_file(&writer, file);
+    }
+    return r;
+}
