@@ -7,6 +7,7 @@
 #include "options.h"
 
 #include "cleanup.h"
+#include "json_out.h"
 #include "output.h"
 #include "text_out.h"
 
@@ -19,6 +20,9 @@
 #define OPTIONS_MAX      32
 #define LONG_FIRST       0x100 /* what getopt_long() calls a long option: this and its index */
 
+/* What --json asks of messages too. The process has one command line, so it is kept here. */
+static bool says_json;
+
 static const struct verb_option help_option = {'h', "help", NULL, "this text", NULL, 0, 0};
 
 /* What getopt_long() takes of a table. */
@@ -28,23 +32,36 @@ struct getopt_tables {
     size_t name_count; /* without the end */
 };
 
-__attribute__((format(printf, 1, 0))) static void print_complaint(const char *format, va_list args)
+/* A message on standard error, as text or as an object. `usage` is NULL unless it helps. */
+__attribute__((format(printf, 2, 0))) static void print_complaint(const char *usage,
+                                                                  const char *format, va_list args)
 {
     cleanup_(freep) char *text = NULL;
     if (vasprintf(&text, format, args) < 0) {
         text = NULL;
         return;
     }
-    (void)fputs("profctl: ", stderr);
-    text_print(stderr, text);
+    if (says_json) {
+        struct json_out out = {.file = stderr};
+        json_out_begin(&out, NULL, '{');
+        json_out_string(&out, "message", text);
+        json_out_string(&out, "usage", usage);
+        json_out_end(&out, '}');
+    } else {
+        (void)fputs("profctl: ", stderr);
+        text_print(stderr, text);
+    }
     (void)fputc('\n', stderr);
+    if (usage != NULL && !says_json) {
+        (void)fprintf(stderr, "usage: %s\n", usage);
+    }
 }
 
 int complain(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_complaint(format, args);
+    print_complaint(NULL, format, args);
     va_end(args);
     return EXIT_FAILED;
 }
@@ -53,9 +70,8 @@ int options_refuse(const struct command_line *line, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_complaint(format, args);
+    print_complaint(line->usage, format, args);
     va_end(args);
-    (void)fprintf(stderr, "usage: %s\n", line->usage);
     return EXIT_WRONG_USAGE;
 }
 
@@ -233,8 +249,24 @@ static int take_operands(const struct command_line *line, int argc, char **argv,
     return OPTIONS_TAKEN;
 }
 
+/* Whether --json is among the options: a message may come before getopt_long() meets it. */
+static bool asks_for_json(const struct command_line *line, int argc, char **argv)
+{
+    bool has_option = false;
+    for (const struct verb_option *option = line->options; !is_end(option); option++) {
+        has_option = has_option || (option->name != NULL && strcmp(option->name, "json") == 0);
+    }
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0 && has_option; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int options_take(const struct command_line *line, int argc, char **argv, void *request)
 {
+    says_json = asks_for_json(line, argc, argv);
     struct getopt_tables tables;
     int taken = optind; /* the arguments that options are made of */
     int code = 0;

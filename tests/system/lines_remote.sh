@@ -78,7 +78,7 @@ within() {
     echo "$1: $TOOK_MS ms, at most $bound_ms"
     [ "$TOOK_MS" -le "$bound_ms" ] || fail "$1: took $TOOK_MS ms"
     cmp -s "$WORK/$1.json" "$WORK/none.json" || fail "$1: the report is another than without servers"
-    [ "$(grep -c '^profctl: debuginfod: ' "$WORK/$1.err")" -eq 1 ] || fail "$1: says '$(cat "$WORK/$1.err")'"
+    [ "$(grep -c '"debuginfod: ' "$WORK/$1.err")" -eq 1 ] || fail "$1: says '$(cat "$WORK/$1.err")'"
 }
 report down "$urls" DEBUGINFOD_TIMEOUT=30
 within down 0

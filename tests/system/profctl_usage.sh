@@ -88,7 +88,6 @@ expect 2 'a file goes after -o' read file
 expect 2 'name a file with -o FILE, or standard output with -o -' read
 expect 2 '--append and --force cannot be combined' read -o a.fxt --append --force
 expect 2 '-o is empty' read -o ''
-expect 2 '--json and -o - cannot be combined' read --json -o /dev/stdout
 expect 2 'name a config, such as: profctl check web.json' check
 expect 2 '-F 0: ' record -F 0
 expect 2 '-F 4k: ' record -F 4k
@@ -218,6 +217,25 @@ echo '{"targets": {"pids": [1]}}' >"$WORK/targets.json"
 expect 1 'targets.json: targets: stand against the command' \
     record -o "$WORK/profile.fxt" --config "$WORK/targets.json" -- true
 expect 1 'bad.json: frequency_hz: ' start --config "$WORK/bad.json"
+
+# With --json, messages are objects too, one a line.
+expect_message() {
+    local status=$1 expression=$2 got=0
+    shift 2
+    "$PROFCTL" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || got=$?
+    [ "$got" -eq "$status" ] || fail "profctl $*: status $got, not $status"
+    python3 -c 'import json, sys
+d = json.loads(sys.stdin.read())
+sys.exit(not eval(sys.argv[1]))' "$expression" <"$WORK/err" || fail "profctl $*: says $(cat "$WORK/err")"
+}
+for verb in status start stop close "read -o $WORK/r.fxt" "record -d 1 -o $WORK/r.fxt"; do
+    # shellcheck disable=SC2086
+    expect_message 1 "'no socket' in d['message'] and d['usage'] is None" $verb --json
+done
+expect_message 1 "'cannot be opened' in d['message']" report "$WORK/missing" --json
+expect_message 2 "'no operand' in d['message'] and d['usage'].startswith('profctl status')" status now --json
+expect_message 2 "d['message'].startswith('-d 0')" record -d 0 --json
+expect_message 2 "'--json and -o - cannot be combined' in d['message']" read --json -o /dev/stdout
 
 # Long options that are not what they look like.
 expect 2 '--kernel=yes takes no value' record --kernel=yes

@@ -5,7 +5,7 @@
  * What every verb does the same: its options, its help, its complaints. One table of a verb is what
  * the command line is parsed by and what --help prints. A complaint reads
  *     profctl: what happened; what to do
- * and goes to standard error.
+ * and goes to standard error. With --json it is an object, {"message":"what happened; ..."}.
  */
 
 #include <stdbool.h>
