@@ -28,4 +28,4 @@ fuzz_target(symbol_table symbolize)
 fuzz_target(unwind stack)
 # The daemon's round, with rings in memory and stand-ins for what reads /proc and files.
 fuzz_target(ring_contents sampler trace stack books process perf fxt symbolize pkg::cmocka)
-target_sources(fuzz_ring_contents PRIVATE unit/ring_world.c unit/fake_proc_pool.c unit/fake_module_cache.c)
+target_link_libraries(fuzz_ring_contents PRIVATE ring_world fake_proc_pool fake_module_cache)
