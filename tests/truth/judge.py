@@ -185,7 +185,7 @@ def main():
     for dump in sys.argv[2:]:
         taken = recording.Recording()
         taken.load(dump)
-        for sample in taken.samples():
+        for sample in taken.samples({*by_process, "[unknown]"}):
             program = by_process.get(sample.process)
             if program is not None:
                 program.add(sample)

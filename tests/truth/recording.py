@@ -49,6 +49,7 @@ class Process:
         self.mmaps = []
         self.modules = {}
         self.frames = {}
+        self.stacks = {}
         self.times = None
 
     def sort(self):
@@ -69,7 +70,7 @@ class Process:
 
 
 class Recording:
-    """One segment. `load()` reads it to its end; `samples()` yields its samples."""
+    """One segment. `load()` reads it to its end; `samples()` yields samples."""
 
     def __init__(self):
         self.processes = collections.defaultdict(Process)
@@ -133,12 +134,20 @@ class Recording:
             quality = record.get("quality") or rest.get("quality") or {"stack": 0}
             yield record, stack, quality["stack"]
 
-    def samples(self):
+    def frames(self, process, stack, count):
+        key = (count, *stack)
+        if key not in process.stacks:
+            addresses = [int(text, 16) for text in stack]
+            looked_up = addresses[:1] + [address - 1 for address in addresses[1:]]
+            process.stacks[key] = [self.frame(process, address, count) for address in reversed(looked_up)]
+        return process.stacks[key]
+
+    def samples(self, names):
+        """Those of the processes that have one of the names."""
         for record, stack, quality in self.wholes():
             process = self.processes[record["pid"]]
             time_ns = record["time_ns"]
-            count = bisect.bisect_right(process.times, time_ns) if process.times else 0
-            addresses = [int(text, 16) for text in stack]
-            looked_up = addresses[:1] + [address - 1 for address in addresses[1:]]
-            frames = [self.frame(process, address, count) for address in reversed(looked_up)]
-            yield Sample(process.name_at(time_ns), record["pid"], frames, quality)
+            name = process.name_at(time_ns)
+            if name in names:
+                count = bisect.bisect_right(process.times, time_ns) if process.times else 0
+                yield Sample(name, record["pid"], self.frames(process, stack, count), quality)
