@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program whose work begins with each tick of 1, 4 or 10 ms is sampled at rates whose exact periods divide
-# these: its handler must be found with the share of CPU time that the program measured. A period that is in
+# A program whose work begins with each tick of 1, 4 and 10 ms is sampled at rates whose exact periods divide
+# these: each of its handlers must be found with the share of CPU time that the program measured. A period that is in
 # step with the tick finds it never, or far too often, the same for the whole run.
 #
 # The bound: n independent samples estimate a share p with a standard deviation of sqrt(p(1-p)/n). Samples
@@ -15,19 +15,17 @@
 . "${0%/*}/lib.sh"
 require_perf
 use_build release
-seconds=3
+seconds=3 ticks_us=1000,4000,10000
 cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 
 start_daemon
 for rate in 999 1000 4000; do
-    for tick_us in 1000 4000 10000; do
-        profctl record --no-kernel -F "$rate" -o "$WORK/phase.fxt" -- \
-            nice -n -20 "$WORKLOADS/in_step" "$tick_us" --seconds "$seconds" --cpu "$cpu" >"$WORK/truth" 2>"$WORK/record.out" ||
-            fail "record: $(cat "$WORK/record.out")"
-        profctl report --json -n 0 "$WORK/phase.fxt" >"$WORK/report.json" || fail "report failed"
-        python3 "$SOURCE_DIR/scripts/phase.py" "$rate" "$tick_us" "$WORK/truth" "$WORK/report.json" ||
-            fail "$rate Hz does not find the share of a handler in step with $tick_us us"
-    done
+    profctl record --no-kernel -F "$rate" -o "$WORK/phase.fxt" -- \
+        nice -n -20 "$WORKLOADS/in_step" "$ticks_us" --seconds "$seconds" --cpu "$cpu" >"$WORK/truth" 2>"$WORK/record.out" ||
+        fail "record: $(cat "$WORK/record.out")"
+    profctl report --json -n 0 "$WORK/phase.fxt" >"$WORK/report.json" || fail "report failed"
+    python3 "$SOURCE_DIR/scripts/phase.py" "$rate" "$ticks_us" "$WORK/truth" "$WORK/report.json" ||
+        fail "$rate Hz does not find the share of a handler in step with a tick"
 done
 
 # An exact period that divides a tick is what was asked for, and is remarked on: by the daemon and by check.
