@@ -14,8 +14,7 @@ import timeline  # noqa: E402
 SECRETS = 256
 CODE = range(0x400000, 0x408000), range(0x8048000, 0x8050000)  # where the linker puts a small static program
 BAD_MEMORY, NO_RULE = 5, 4
-# A recording of 5 s has 20,000 ticks of a CPU. A program that never waits gets 500 of them beside 39 others.
-LEAST = 500
+LEAST = 500  # of the 4,000 ticks of a program's second
 
 
 def secret_bytes():

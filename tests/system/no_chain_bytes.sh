@@ -33,12 +33,35 @@ build() {
         "$SOURCE_DIR/tests/workloads/secret_frame.c" -o "$WORK/secret_frame"
 }
 
-# attack NAME OPTION...: what the member gets, in NAME.fxt and, as the client reads it, in NAME.json.
+# have_run PID...: each has run for a second since `since` was read: 4,000 ticks, of which the judge asks for 500.
+read_cpu_ns() {
+    read -r CPU_NS _ <"/proc/$1/schedstat"
+}
+have_run() {
+    local pid
+    for pid in "$@"; do
+        read_cpu_ns "$pid"
+        [ "$CPU_NS" -gt $((since[pid] + 1000000000)) ] || return 1
+    done
+}
+
+# attack NAME "PID..." OPTION...: what the member gets of these programs, in NAME.fxt and, as the client reads it, in NAME.json.
 attack() {
-    local name=$1
-    shift
-    "${member[@]}" "$WORK/profctl" record "$@" -o - >"$WORK/$name.fxt" 2>"$WORK/record.out" ||
-        fail "$name: $(cat "$WORK/record.out")"
+    local name=$1 pid pids since=() recorder
+    read -ra pids <<<"$2"
+    shift 2
+    "${member[@]}" "$WORK/profctl" record "$@" -o - >"$WORK/$name.fxt" 2>"$WORK/record.out" &
+    recorder=$!
+    background_pids+=("$recorder")
+    wait_until 10 session_runs || fail "$name: $(cat "$WORK/record.out")"
+    for pid in "${pids[@]}"; do
+        read_cpu_ns "$pid"
+        since[pid]=$CPU_NS
+    done
+    wait_until 200 have_run "${pids[@]}" || fail "$name: the programs hardly run"
+    kill -TERM "$recorder"
+    wait "$recorder" || fail "$name: $(cat "$WORK/record.out")"
+    kill "${pids[@]}"
     profctl dump --json "$WORK/$name.fxt" >"$WORK/$name.json" || fail "dump of $name"
 }
 
@@ -50,9 +73,8 @@ secrets() {
 cp "$WORKLOADS/secret_frame" "$WORK/secret_frame"
 start_daemon
 run_in_background "$WORK/secret_frame"
-attack fp --config "$WORK/session.json" -d 5
+attack fp "$BACKGROUND_PID" --config "$WORK/session.json"
 secrets fp 8 known
-kill "$BACKGROUND_PID"
 
 if command -v openssl >/dev/null; then
     key=$(head -c 16 /dev/urandom | od -An -v -tx1 | tr -d ' \n')
@@ -60,8 +82,7 @@ if command -v openssl >/dev/null; then
     run_in_background openssl enc -aes-128-cbc -e -K "$key" -iv "$key" -in /dev/zero -out /dev/null
     encrypts=$BACKGROUND_PID
     run_in_background openssl enc -aes-128-cbc -d -K "$key" -iv "$key" -in /dev/zero -out /dev/null
-    attack openssl --config "$WORK/session.json" -d 5
-    kill "$encrypts" "$BACKGROUND_PID"
+    attack openssl "$encrypts $BACKGROUND_PID" --config "$WORK/session.json"
     python3 "$judge" openssl "$WORK/openssl" "$key" || failed=1
 else
     echo "openssl is missing: its key is not looked for"
@@ -69,9 +90,8 @@ fi
 
 if build -m32 2>"$WORK/gcc.out" && kernel_runs "$WORK/secret_frame"; then
     run_in_background "$WORK/secret_frame"
-    attack thirty_two -F 4000 -d 5
+    attack thirty_two "$BACKGROUND_PID" -F 4000
     secrets thirty_two 4 known
-    kill "$BACKGROUND_PID"
 else
     echo "no 32-bit program can be built or run here: $(cat "$WORK/gcc.out")"
 fi
@@ -80,9 +100,8 @@ stop_daemon || failed=1
 cp "$WORKLOADS/secret_frame" "$WORK/secret_frame"
 start_daemon --config "$WORK/daemon.json"
 run_in_background "$WORK/secret_frame"
-attack no_copies -F 4000 -d 5
+attack no_copies "$BACKGROUND_PID" -F 4000
 secrets no_copies 8 known
-kill "$BACKGROUND_PID"
 stop_daemon || failed=1
 
 # A daemon that sees nothing but itself; unshare ends as it does.
@@ -94,6 +113,6 @@ background_pids+=($!)
 export CPU_PROFILERD_SOCKET="$WORK/control.sock"
 wait_until 10 listens || fail "the daemon in a namespace does not listen: $(cat "$WORK/daemon.log")"
 run_in_background "$WORK/secret_frame"
-attack outside -F 4000 -d 5
+attack outside "$BACKGROUND_PID" -F 4000
 secrets outside 8 unknown
 [ "$failed" -eq 0 ] || fail "recordings have what they must not have"
