@@ -20,7 +20,7 @@ record_odd() {
 
 use_build dev
 start_daemon
-record_odd dev 3 "$WORK/sanitized.fxt"
+record_odd dev 2 "$WORK/sanitized.fxt"
 stop_daemon || exit 1
 
 use_build release

@@ -25,9 +25,9 @@ start_daemon
 failed=0
 for mode in fp auto; do
     echo "{\"unwind\": \"$mode\", \"frequency_hz\": 4000}" >"$WORK/$mode.config"
-    run_in_background "$BIN/profctl" record --config "$WORK/$mode.config" -d 12 -o "$WORK/$mode.fxt"
+    run_in_background "$BIN/profctl" record --config "$WORK/$mode.config" -o "$WORK/$mode.fxt"
     recorder=$BACKGROUND_PID
-    sleep 1
+    wait_until 10 session_runs || fail "$mode: nothing is recorded"
     for ((run = 0; run < runs; run++)); do
         attack=("${attacker[@]}" "$WORK/lost_exec" "$WORK/attacker" 3000 "$WORK/secret_words")
         kill -STOP "$daemon_pid"
@@ -40,6 +40,7 @@ for mode in fp auto; do
         kill -CONT "$daemon_pid"
         sleep 0.5
     done
+    kill -TERM "$recorder"
     wait "$recorder" || fail "$mode: the recording failed"
     profctl dump --json "$WORK/$mode.fxt" >"$WORK/$mode.json"
     python3 "$SOURCE_DIR/tests/system/lost_exec.py" "$mode" "$WORK/$mode.fxt" "$WORK/$mode.json" "$runs" || failed=1

@@ -15,7 +15,7 @@ require_perf
 use_build release
 [ "$(id -u)" -eq 0 ] || skip "only root can run programs of other users"
 chmod 711 "$WORK"
-rounds=3
+rounds=2
 python3 "${0%/*}/slow_files.py" "$WORKLOADS/busy" "$WORK/slow" >"$WORK/bytes" || fail "no slow file"
 
 # Programs as a distribution has them, each with libraries of its own.

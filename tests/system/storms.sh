@@ -33,11 +33,11 @@ verdict() {
 }
 
 record libraries
-"$WORKLOADS/alternate" --seconds 3 >"$WORK/libraries.log" || fail "alternate"
+"$WORKLOADS/alternate" --seconds 2 >"$WORK/libraries.log" || fail "alternate"
 judge libraries "$WORK/libraries.log"
 
 record reuse
-"$WORKLOADS/reuser" 300 >"$WORK/reuse.log"
+"$WORKLOADS/reuser" 200 >"$WORK/reuse.log"
 status=$?
 case $status in
 0) judge lives "$WORK/reuse.log" ;;
@@ -49,7 +49,7 @@ case $status in
 *) fail "reuser" ;;
 esac
 
-# Two programs that become each other every 3 ms; four chains of 150.
+# Two programs that become each other every 3 ms; four chains of 100.
 for program in chain_a chain_b short_a short_b short_c short_d; do
     cp "$WORKLOADS/turn" "$WORK/$program"
 done
@@ -57,28 +57,28 @@ done
 record chain
 chains=()
 for _ in 1 2; do
-    "$WORK/chain_a" "$WORK/chain.log" 3000 300 "$WORK/chain_b" &
+    "$WORK/chain_a" "$WORK/chain.log" 3000 200 "$WORK/chain_b" &
     chains+=($!)
 done
 wait "${chains[@]}"
 judge programs "$WORK/chain.log"
 
-# 600 processes of 2 to 5 ms.
+# 400 processes of 2 to 5 ms.
 : >"$WORK/short.log"
 record short
-for ((i = 0; i < 150; i++)); do
+for ((i = 0; i < 100; i++)); do
     for program in short_a short_b short_c short_d; do
         "$WORK/$program" "$WORK/short.log" $((2000 + RANDOM % 3000))
     done
 done
 judge programs "$WORK/short.log"
 
-# 2,000 processes of 0.2 ms, as fast as two shells can make them.
+# 1,200 processes of 0.2 ms, as fast as two shells can make them.
 : >"$WORK/forks.log"
 record forks
 forks=()
 for _ in 1 2; do
-    (for ((i = 0; i < 500; i++)); do
+    (for ((i = 0; i < 300; i++)); do
         "$WORK/short_a" "$WORK/forks.log" 200
         "$WORK/short_b" "$WORK/forks.log" 200
     done) &
@@ -88,7 +88,7 @@ wait "${forks[@]}"
 judge programs "$WORK/forks.log"
 
 record maps
-"$WORKLOADS/map_storm" 4 "$WORK/map_ping" "$WORK/map_pong" >"$WORK/maps.log" || fail "map_storm"
+"$WORKLOADS/map_storm" 2 "$WORK/map_ping" "$WORK/map_pong" >"$WORK/maps.log" || fail "map_storm"
 judge files "$WORK/maps.log"
 stop_daemon || exit 1
 

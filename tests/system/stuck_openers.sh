@@ -57,7 +57,7 @@ expect_names() {
     stick "$@"
     # 20 looks: what will be held is held when no more follow.
     wait_until 1 holds_still "$before" || fail "$story: they hold no threads, so this shows nothing"
-    nice -n -10 setpriv --reuid="$VICTIM" --regid="$VICTIM" --clear-groups "$program" --seconds 8 >/dev/null ||
+    nice -n -10 setpriv --reuid="$VICTIM" --regid="$VICTIM" --clear-groups "$program" --seconds 4 >/dev/null ||
         fail "$story: the victim ended with status $?"
     kill -TERM "$recorder"
     wait "$recorder" || fail "$story: record: $(cat "$WORK/$story.out")"

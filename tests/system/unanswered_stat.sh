@@ -53,7 +53,7 @@ expect_names() {
     # Longer than a thread is waited for.
     sleep 4
     ! process_ended "$BACKGROUND_PID" || skip "no program can run from FUSE here: $(cat "$WORK/$story.attacker")"
-    nice -n -10 setpriv --reuid=4712 --regid=4712 --clear-groups "$program" --seconds 5 >/dev/null || fail "$story: the victim"
+    nice -n -10 setpriv --reuid=4712 --regid=4712 --clear-groups "$program" --seconds 3 >/dev/null || fail "$story: the victim"
     held=$(sort -u "$WORK/$story.attacker" | grep -c stat)
     if [ "$story" = hold ]; then
         held=$(count_held)
