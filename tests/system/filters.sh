@@ -33,9 +33,10 @@ has_names() {
 }
 
 declare -A task_of # each label's "PID/task/TID"
+spinning=()        # pids
 
 # spin LABEL COMMAND...: a program that spins under a name of its own, with all its threads among the tasks. All
-# of them together must leave the CPUs to the recorder.
+# of them together must leave the CPUs to the recorder, and stand still while nothing is recorded.
 spin() {
     local label=$1 tid name
     shift
@@ -47,6 +48,8 @@ spin() {
         task_of[$name]=$BACKGROUND_PID/task/${tid##*/}
         echo "$name $BACKGROUND_PID ${tid##*/}" >>"$WORK/tasks"
     done
+    spinning+=("$BACKGROUND_PID")
+    kill -STOP "$BACKGROUND_PID"
 }
 
 tid_of() {
@@ -58,12 +61,12 @@ read_cpu_ns() {
     read -r CPU_NS _ <"/proc/${task_of[$1]}/schedstat"
 }
 
-# have_run LABEL=NS...: each has run for 0.2 s since it had run for NS: some 200 ticks, of which the test asks for 5.
+# have_run LABEL=NS...: each has run for 0.1 s since it had run for NS: some 100 ticks, of which the test asks for 5.
 have_run() {
     local entry
     for entry in "$@"; do
         read_cpu_ns "${entry%=*}"
-        [ "$CPU_NS" -gt $((${entry#*=} + 200000000)) ] || return 1
+        [ "$CPU_NS" -gt $((${entry#*=} + 100000000)) ] || return 1
     done
 }
 
@@ -76,12 +79,14 @@ expect_in() {
     run_in_background profctl record -F 999 -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record $*: $(cat "$WORK/out")"
+    kill -CONT "${spinning[@]}"
     for label in $labels; do
         read_cpu_ns "$label"
         since+=("$label=$CPU_NS")
     done
     [ -n "$labels" ] || sleep 0.7
     wait_until 30 have_run "${since[@]}" || fail "$labels hardly run"
+    kill -STOP "${spinning[@]}"
     kill -TERM "$recorder"
     if [ -z "$labels" ]; then
         expect_status 1 wait "$recorder"
@@ -129,6 +134,7 @@ if [ "$STORY" = tasks ]; then
     spin wanted "$WORK/filter_wanted"
     wanted=$BACKGROUND_PID
     spin other "$WORK/filter_other"
+    other=$BACKGROUND_PID
     spin threads "$WORK/filter_threads"
     threads=$BACKGROUND_PID
     cat "$WORK/tasks"
@@ -149,6 +155,7 @@ if [ "$STORY" = tasks ]; then
     expect_in other --config "$WORK/config.json" --comm filter_other
 
     # A child that is started later, by a process that does nothing itself.
+    kill -CONT "$other"
     # shellcheck disable=SC2016
     run_in_background bash -c 'sleep 1; "$0" --seconds 1' "$WORK/filter_wanted" >/dev/null
     profctl record -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
@@ -157,6 +164,7 @@ if [ "$STORY" = tasks ]; then
     expect_json "$WORK/child.json" "all(r['name'] in ('bash', 'sleep', 'filter_wanted') and r['pid'] != $wanted for r in d['rows'])" "others than a target's children are recorded"
 
     # A detached session takes the same options.
+    kill -CONT "$wanted"
     profctl start -p "$wanted" >/dev/null || fail "start -p"
     sleep 0.5
     profctl status --json >"$WORK/status.json" || fail "status"

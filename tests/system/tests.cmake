@@ -67,6 +67,7 @@ system_test(report_views)
 system_test(root_ends)
 system_test(start_stop_read)
 system_test(groups)
+system_test(filters)
 system_test(reader_dies)
 system_test(installed)
 system_test(record_output)
@@ -103,7 +104,6 @@ lone_test(storms) # takes the machine's pids, and many short programs must be na
 lone_test(hostile_jitdump) # runs fifteen programs that spin, and each needs 100 samples
 lone_test(jitdump) # runs four programs that spin, and nearly all must be named
 lone_test(jitreuse) # runs six programs that spin, and some must be named
-lone_test(filters) # gives its programs a low priority
 lone_test(stitched) # needs a share of a CPU
 lone_test(names) # runs twenty programs that spin
 lone_test(deep_stacks) # runs ten programs that spin, and each needs 200 samples
