@@ -10,7 +10,7 @@ require_perf
 use_build release
 [ "$(id -u)" -eq 0 ] || skip "setting limits takes root"
 
-limit_mib=96
+limit_mib=64
 make_memory_group memory-limit
 echo $((limit_mib << 20)) >"$memory_group_limit"
 
@@ -47,6 +47,7 @@ echo '{"frequency_hz": 20000, "unwind": "fp", "buffer_kib_per_cpu": 1048576, "ma
 profctl start --config "$WORK/large.json" >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 grep -q "instead of 1048576: the buffers of all CPUs take at most half of the $limit_mib MiB" "$WORK/daemon.log" || fail "the log does not say that the buffers are smaller"
 is_full() {
+    sleep 0.5
     profctl status --json >"$WORK/status.json" || fail "the daemon does not answer"
     [ "$(json "$WORK/status.json" 'd["session"]["books"]["total"]["dropped"] > 1000')" = true ]
 }

@@ -9,12 +9,22 @@ require_perf
 start_daemon
 run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
 
-PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$daemon_pid" <<'PYTHON' || fail "a restart or a late reader goes wrong"
-import os, signal, subprocess, sys, threading, time
+PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$daemon_pid" "$BACKGROUND_PID" <<'PYTHON' || fail "a restart or a late reader goes wrong"
+import os, signal, sys, threading, time
 from sampler import Connection
 
+def children():
+    """Asked 50 times a second, so this starts no program."""
+    pids = []
+    for thread in os.listdir("/proc/%s/task" % daemon):
+        try:
+            pids += open("/proc/%s/task/%s/children" % (daemon, thread), encoding="ascii").read().split()
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # the thread has ended
+    return pids
+
 def signal_workers(number):
-    for pid in subprocess.run(["pgrep", "-P", daemon], capture_output=True, text=True).stdout.split():
+    for pid in children():
         try:
             # A child that has not executed the worker yet shares the daemon's memory, and the daemon waits for it.
             if "elf-worker" in open("/proc/%s/cmdline" % pid, encoding="utf-8").read():
@@ -43,7 +53,7 @@ class Sampler(Connection):
                 time.sleep(0.02)
         raise AssertionError("no end came")
 
-path, daemon = sys.argv[1], sys.argv[2]
+path, daemon, spins = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sampler = Sampler(path)
 sampler.call("Create", config={"frequency_hz": 999})
 released = threading.Event()
@@ -73,6 +83,7 @@ sampler.call("Create", config={"frequency_hz": 20000, "buffer_kib_per_cpu": 256}
 sampler.call("Start")
 time.sleep(1.5)
 sampler.call("Stop")
+os.kill(spins, signal.SIGKILL)
 time.sleep(6)
 recorded = sampler.read_to_end(0, 15)
 assert b'"expected"' in recorded, "the books are missing after a late read"

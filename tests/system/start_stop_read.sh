@@ -73,7 +73,7 @@ profctl start -F 2000 --comm busy >"$WORK/start.out" || fail "start: status $?"
 grep -Eq '^session [0-9a-f]+: running, one every 0\.500499 ms of a CPU \(1998\.0 Hz\)' "$WORK/start.out" || fail "start says: $(cat "$WORK/start.out")"
 grep -Eq '^holds [0-9]+ s: ' "$WORK/start.out" || fail "start does not say what it holds: $(cat "$WORK/start.out")"
 grep -Eq '^sampling ends by itself in (600|599) s, at ' "$WORK/start.out" || fail "start does not say when it ends: $(cat "$WORK/start.out")"
-work 1
+work 0.5
 profctl status >"$WORK/status.out" || fail "status"
 grep -Eq '^  owner +.*, detached$' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
 grep -Eq '^  ends +by itself in [0-9]+ s' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
@@ -111,13 +111,13 @@ profctl close >/dev/null || fail "the session of start on a full disk: close: st
 
 echo "== read while it runs, and again; compressed, and through a pipe"
 begin
-work 0.7
+work 0.3
 profctl read -o "$WORK/a.fxt" >"$WORK/out" || fail "the first read"
 grep -q 'the session goes on' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
-work 0.7
+work 0.3
 profctl read -o "$WORK/b.fxt.gz" >/dev/null || fail "the second read"
 gzip -t "$WORK/b.fxt.gz" || fail "b.fxt.gz is not compressed"
-work 0.7
+work 0.3
 profctl read -o /dev/stdout 2>"$WORK/err" | cat >"$WORK/c.fxt"
 [ "${PIPESTATUS[0]}" -eq 0 ] || fail "the third read: $(cat "$WORK/err")"
 stop_session
@@ -161,8 +161,8 @@ is_stopped() {
 for name in killed.fxt killed.fxt.gz; do
     # Several pieces of a megabyte, so that there are some left when the reader is seen to have had one.
     begin -F 20000
-    run_in_background work 3
-    work 3
+    run_in_background work 2
+    work 2
     wait "$BACKGROUND_PID"
     stop_session
     profctl read -o "$WORK/$name" >/dev/null &
@@ -212,7 +212,7 @@ if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     rm "$disk/full.fxt.gz"
     mount -o remount,size=300k "$disk" || fail "remount"
     begin -F 20000
-    work 2
+    work 1
     stop_session
     refused 'No space left' profctl read -o "$disk/full.fxt"
     profctl read -o "$WORK/elsewhere.fxt" >/dev/null || fail "read elsewhere: status $?"
@@ -276,7 +276,8 @@ echo "== a session that ended by itself says so"
 echo '{"max_duration_s": 1}' >"$WORK/short.json"
 begin --config "$WORK/short.json"
 expect_json "$WORK/start.json" "d['max_duration_s'] == 1" "start tells another end"
-work 1.3
+work 0.3
+sleep 1
 profctl stop >"$WORK/out" || fail "stop of a session that ended by itself: status $?"
 grep -q 'had ended by itself, after 1 s' "$WORK/out" || fail "stop says: $(cat "$WORK/out")"
 profctl close >"$WORK/out" || fail "close"
