@@ -31,7 +31,7 @@ remove_map() {
 }
 at_end remove_map
 
-# attack NAME FRAMES SECONDS: the victims run in the first 5 s. Its recording is in $WORK/NAME.fxt, what the victims
+# attack NAME FRAMES SECONDS: the victims run in the first 3 s. Its recording is in $WORK/NAME.fxt, what the victims
 # measured in $WORK/NAME.victim.CPU.
 attack() {
     local name=$1 frames=$2 seconds=$3 cpu record_pid victim_pids=()
@@ -45,7 +45,7 @@ attack() {
     hog_pid=$BACKGROUND_PID
     wait_until 20 grep -q ready "$WORK/$name.hog" || fail "the attack '$name' did not begin"
     for cpu in "${cpus[@]}"; do
-        run_in_background "${victim[@]}" "$WORK/busy" --seconds 5 --cpu "$cpu" >"$WORK/$name.victim.$cpu"
+        run_in_background "${victim[@]}" "$WORK/busy" --seconds 3 --cpu "$cpu" >"$WORK/$name.victim.$cpu"
         victim_pids+=("$BACKGROUND_PID")
     done
     wait "${victim_pids[@]}" || fail "a victim ended with status $?"
@@ -84,7 +84,7 @@ PYTHON
 
 watch_cpus
 # Where names are counted, the attack goes on when the victims have ended, until a slow worker has read them too.
-attack map 120 14
+attack map 120 7
 attack dump 10 14
-attack dump 500 6
-attack files 500 6
+attack dump 500 4
+attack files 500 4

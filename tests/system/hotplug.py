@@ -216,7 +216,7 @@ def races(connection, cpu):
     turner = threading.Thread(target=turn_on_and_off)
     turner.start()
     try:
-        limit = time.monotonic() + 5
+        limit = time.monotonic() + 3
         rounds = runs = 0
         while time.monotonic() < limit:
             connection.call("Create", config=CONFIG)

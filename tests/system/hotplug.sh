@@ -44,11 +44,11 @@ for program in chain_a chain_b; do
     cp "$WORKLOADS/turn" "$WORK/$program"
 done
 : >"$WORK/chain.log"
-profctl record --no-kernel -F 4000 -a -d 3 -o "$WORK/names.fxt" >"$WORK/names.out" 2>&1 &
+profctl record --no-kernel -F 4000 -a -d 2 -o "$WORK/names.fxt" >"$WORK/names.out" 2>&1 &
 recorder=$!
 background_pids+=("$recorder")
 sleep 0.3
-"$WORK/chain_a" "$WORK/chain.log" 3000 600 "$WORK/chain_b" &
+"$WORK/chain_a" "$WORK/chain.log" 3000 400 "$WORK/chain_b" &
 background_pids+=("$!")
 for _ in 1 2 3; do
     echo 0 >"$online"
