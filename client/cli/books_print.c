@@ -18,6 +18,7 @@
 #define CELL_BYTES   24
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 #define DEPTH_MAX    16
+#define LABEL_WIDTH  5
 
 static const char *const columns[] = {
     "expected", "received",    "lost", "throttled", "missed",
@@ -112,7 +113,7 @@ static void widen(const cJSON *row, size_t *widths)
 
 static void print_row(FILE *file, const char *label, const cJSON *row, const size_t *widths)
 {
-    (void)fprintf(file, "%5s", label);
+    (void)fprintf(file, "%*s", LABEL_WIDTH, label);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         char cell[CELL_BYTES];
         (void)print_cell(row, columns[i], cell);
@@ -309,31 +310,59 @@ double books_print_length_s(const char *books_json, double otherwise_s)
     return length_s > 0 ? length_s : otherwise_s;
 }
 
-void books_print_print(FILE *file, const char *books_json)
+/* Whether a column has nothing but zeros. */
+static bool is_all_zero(const cJSON *cpus, const cJSON *total, const char *member)
 {
-    cleanup_(json_freep) cJSON *books = parse_books(books_json);
-    size_t widths[COLUMN_COUNT] = {0};
-    if (!cJSON_IsObject(books)) {
-        (void)fputs("books: not in this recording; the account of ticks comes with the last part "
-                    "of a session\n",
-                    file);
+    int64_t count = 0;
+    const cJSON *cpu = NULL;
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        if (read_count(cpu, member, &count) && count != 0) {
+            return false;
+        }
+    }
+    return !read_count(total, member, &count) || count == 0;
+}
+
+/* Leaves out the columns of zeros of a table that is too wide, and says which they are. */
+static void narrow(const struct page *page, const cJSON *cpus, const cJSON *total, size_t *widths)
+{
+    size_t width = LABEL_WIDTH;
+    const char *separator = "0 on each CPU: ";
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        width += widths[i] > 0 ? widths[i] + 2 : 0;
+    }
+    if (width <= page->columns) {
         return;
     }
-    const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
-    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        if (widths[i] > 0 && is_all_zero(cpus, total, columns[i])) {
+            (void)fprintf(page->file, "%s%s", separator, columns[i]);
+            separator = ", ";
+            widths[i] = 0;
+        }
+    }
+    (void)fputs(separator[0] == ',' ? "\n" : "", page->file);
+}
+
+static void print_columns(const struct page *page, const cJSON *cpus, const cJSON *total)
+{
+    size_t widths[COLUMN_COUNT] = {0};
+    FILE *file = page->file;
     const cJSON *cpu = NULL;
     cJSON_ArrayForEach(cpu, cpus)
     {
         widen(cpu, widths);
     }
     widen(total, widths);
-    (void)fprintf(file, "%5s", "cpu");
+    narrow(page, cpus, total, widths);
+    (void)fprintf(file, "%s%*s", page_style(page, PAGE_TITLE), LABEL_WIDTH, "cpu");
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         if (widths[i] > 0) {
             (void)fprintf(file, "  %*s", (int)widths[i], columns[i]);
         }
     }
-    (void)fputc('\n', file);
+    (void)fprintf(file, "%s\n", page_style(page, PAGE_PLAIN));
     cJSON_ArrayForEach(cpu, cpus)
     {
         char label[CELL_BYTES];
@@ -341,8 +370,35 @@ void books_print_print(FILE *file, const char *books_json)
         print_row(file, label, cpu, widths);
     }
     print_row(file, "total", total, widths);
-    print_remarks(file, books);
-    print_warnings(file, cpus, total, amount(books, "period_ns"));
+}
+
+void books_print_table(const struct page *page, const char *books_json)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    cleanup_(freep) char *text = NULL;
+    size_t text_bytes = 0;
+    if (!cJSON_IsObject(books)) {
+        page_print_lines(page, PAGE_PLAIN,
+                         (char[]){"books: not in this recording; the account of ticks comes with "
+                                  "the last part of a session"});
+        return;
+    }
+    const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    print_columns(page, cpus, total);
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file != NULL) {
+        print_remarks(file, books);
+        print_warnings(file, cpus, total, amount(books, "period_ns"));
+        if (fclose(file) == 0) {
+            page_print_lines(page, PAGE_PLAIN, text);
+        }
+    }
+}
+
+void books_print_print(FILE *file, const char *books_json)
+{
+    books_print_table(&(struct page){.file = file, .columns = PAGE_UNLIMITED}, books_json);
 }
 
 bool books_print_total(const char *books_json, const char *member, int64_t *ret)
@@ -376,6 +432,7 @@ void books_print_brief(const struct page *page, const char *books_json)
     size_t text_bytes = 0;
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     int64_t expected = 0;
+    size_t warnings_at = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     if (file == NULL) {
         return;
@@ -388,10 +445,17 @@ void books_print_brief(const struct page *page, const char *books_json)
         (void)fputs("; ", file);
         print_terms(file, total, others, sizeof others / sizeof others[0]);
         (void)fputs(" (--books: of each CPU)\n", file);
+        (void)fflush(file);
+        warnings_at = text_bytes;
         print_warnings(file, cJSON_GetObjectItemCaseSensitive(books, "cpus"), total,
                        amount(books, "period_ns"));
     }
     if (fclose(file) == 0) {
-        page_print_lines(page, text);
+        cleanup_(freep) char *told = strdup(text + warnings_at);
+        text[warnings_at > 0 ? warnings_at : text_bytes] = '\0';
+        page_print_lines(page, PAGE_PLAIN, text);
+        if (told != NULL && warnings_at > 0) {
+            page_print_lines(page, PAGE_WARNING, told);
+        }
     }
 }

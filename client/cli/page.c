@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The width of the terminal, and how the columns of a table share it. Fitting a text to its column
- * is left to text_out.c.
+ * The terminal: its width, its colours and the pager before it; and how the columns of a table
+ * share it. Fitting a text to its column is left to text_out.c.
  */
 #include "page.h"
 
 #include "cleanup.h"
 #include "text_out.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ITEM                  "- "
@@ -25,36 +30,141 @@ static size_t terminal_columns(void)
     return size.ws_col < PAGE_COLUMNS_MIN ? PAGE_COLUMNS_MIN : size.ws_col;
 }
 
-void page_of_stdout(bool is_wide, struct page *ret)
+static bool is_set(const char *name)
 {
-    *ret = (struct page){
-        .file = stdout,
-        .columns = is_wide ? PAGE_UNLIMITED : terminal_columns(),
-    };
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0';
 }
 
-/* How much of a text fits into `columns`, in bytes: up to the last space there, or, if there is
- * none, up to the first. A number stays with the percent sign behind it. */
-static size_t fitting_bytes(const char *text, size_t columns)
+/* A pager that has other options than ours may not let colours through. */
+static bool takes_colours(void)
 {
-    size_t fitting = 0;
-    for (size_t bytes = 0;; bytes++) {
-        if (text[bytes] != '\0' && (text[bytes] != ' ' || text[bytes + 1] == '%')) {
-            continue;
-        }
-        cleanup_(freep) char *front = strndup(text, bytes);
-        bool fits = front == NULL || text_width(front) <= columns;
-        if (fits || fitting == 0) {
-            fitting = bytes;
-        }
-        if (!fits || text[bytes] == '\0') {
-            return fitting;
-        }
+    const char *terminal = getenv("TERM");
+    const char *less = getenv("LESS");
+    return !is_set("NO_COLOR") && terminal != NULL && strcmp(terminal, "dumb") != 0 &&
+           (less == NULL || strpbrk(less, "rR") != NULL);
+}
+
+/* The shell's command line of the pager; NULL: there shall be none. */
+static const char *find_pager(void)
+{
+    const char *pager = getenv("PROFCTL_PAGER");
+    pager = pager == NULL ? getenv("PAGER") : pager;
+    if (pager == NULL) {
+        pager = "if command -v less >/dev/null; then exec less; else exec cat; fi";
+    }
+    return pager[0] == '\0' || strcmp(pager, "cat") == 0 ? NULL : pager;
+}
+
+/* Starts a shell that reads from `input_fd`. Returns its pid, 0: it cannot be started. */
+static pid_t spawn_shell(const char *command, int input_fd)
+{
+    char *const arguments[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)command, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid = 0;
+    if (posix_spawn_file_actions_init(&actions) != 0) {
+        return 0;
+    }
+    int error = posix_spawn_file_actions_adddup2(&actions, input_fd, STDIN_FILENO);
+    if (error != 0 || posix_spawn(&pid, "/bin/sh", &actions, NULL, arguments, environ) != 0) {
+        pid = 0;
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return pid;
+}
+
+/* Has standard output go through a pager. Where that fails it goes to the terminal. */
+static void start_pager(struct page *page, const char *command)
+{
+    cleanup_(closep) int saved_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int ends[2];
+    if (saved_fd < 0 || pipe2(ends, O_CLOEXEC) < 0) {
+        return;
+    }
+    cleanup_(closep) int read_fd = ends[0];
+    cleanup_(closep) int write_fd = ends[1];
+    (void)setenv("LESS", "FRX", 0);
+    (void)setenv("LV", "-c", 0);
+    pid_t pid = spawn_shell(command, read_fd);
+    if (pid > 0 && dup2(write_fd, STDOUT_FILENO) >= 0) {
+        page->pager = pid;
+        page->terminal_fd = take_fd(saved_fd);
+        /* Ctrl-C is the pager's: it goes on showing what it has. And it may end before it has all.
+         */
+        (void)signal(SIGINT, SIG_IGN);
+        (void)signal(SIGPIPE, SIG_IGN);
     }
 }
 
+void page_open(bool is_wide, struct page *ret)
+{
+    bool is_terminal = isatty(STDOUT_FILENO) != 0;
+    *ret = (struct page){
+        .file = stdout,
+        .columns = is_wide ? PAGE_UNLIMITED : terminal_columns(),
+        .has_colours = is_terminal && takes_colours(),
+        .terminal_fd = -1,
+    };
+    const char *pager = is_terminal ? find_pager() : NULL;
+    if (pager != NULL) {
+        start_pager(ret, pager);
+    }
+}
+
+/* What a pager that has ended did not want goes nowhere, and is no error. */
+static void drain_output(void)
+{
+    cleanup_(closep) int nowhere_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (fflush(stdout) != 0 && nowhere_fd >= 0) {
+        (void)dup2(nowhere_fd, STDOUT_FILENO);
+        (void)fflush(stdout);
+    }
+    clearerr(stdout);
+}
+
+void page_close(struct page *page)
+{
+    if (page->pager > 0) {
+        drain_output();
+        (void)dup2(page->terminal_fd, STDOUT_FILENO);
+        (void)close(page->terminal_fd);
+        (void)waitpid(page->pager, NULL, 0);
+        (void)signal(SIGINT, SIG_DFL);
+        (void)signal(SIGPIPE, SIG_DFL);
+    }
+    *page = (struct page){.terminal_fd = -1};
+}
+
+const char *page_style(const struct page *page, enum page_style style)
+{
+    static const char *const styles[] = {
+        [PAGE_PLAIN] = "\033[m",
+        [PAGE_TITLE] = "\033[1m",
+        [PAGE_WARNING] = "\033[33m",
+        [PAGE_HOT] = "\033[31m",
+    };
+    return page->has_colours ? styles[style] : "";
+}
+
+/* How much of a text fits into `columns`, in bytes: up to the last space there, or all columns of a
+ * longer word. A number stays with the percent sign behind it. */
+static size_t fitting_bytes(const char *text, size_t columns)
+{
+    size_t most = text_bytes_of(text, columns);
+    size_t fitting = 0;
+    if (text[most] == '\0') {
+        return most;
+    }
+    for (size_t bytes = 0; bytes <= most; bytes++) {
+        if (text[bytes] == ' ' && text[bytes + 1] != '%') {
+            fitting = bytes;
+        }
+    }
+    return fitting > 0 ? fitting : most;
+}
+
 /* Further lines of an item of a list stand below its text. */
-static void print_paragraph(const struct page *page, const char *text)
+static void print_paragraph(const struct page *page, enum page_style style, const char *text)
 {
     size_t columns = page->columns;
     int indent = strncmp(text, ITEM, strlen(ITEM)) == 0 ? (int)strlen(ITEM) : 0;
@@ -66,20 +176,21 @@ static void print_paragraph(const struct page *page, const char *text)
     do {
         size_t item_bytes = is_first ? (size_t)indent : 0;
         size_t bytes = item_bytes + fitting_bytes(text + item_bytes, columns);
-        (void)fprintf(page->file, "%*s", is_first ? 0 : indent, "");
+        (void)fprintf(page->file, "%*s%s", is_first ? 0 : indent, "",
+                      style == PAGE_PLAIN ? "" : page_style(page, style));
         text_print_bytes(page->file, text, bytes);
-        (void)fputc('\n', page->file);
+        (void)fprintf(page->file, "%s\n", style == PAGE_PLAIN ? "" : page_style(page, PAGE_PLAIN));
         text += bytes + (text[bytes] == ' ');
         is_first = false;
     } while (*text != '\0');
 }
 
-void page_print_lines(const struct page *page, char *text)
+void page_print_lines(const struct page *page, enum page_style style, char *text)
 {
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
-        print_paragraph(page, line);
+        print_paragraph(page, style, line);
     }
 }
 

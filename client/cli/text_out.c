@@ -98,8 +98,7 @@ void text_print_padded(FILE *file, const char *text, size_t width)
     }
 }
 
-/* How many bytes the first `count` characters have. */
-static size_t skip_characters(const char *text, size_t count)
+size_t text_bytes_of(const char *text, size_t count)
 {
     size_t text_bytes = strlen(text);
     size_t skipped = 0;
@@ -119,9 +118,9 @@ void text_print_fitted(FILE *file, const char *text, size_t width, bool is_padde
     }
     size_t kept = width > strlen(ELLIPSIS) ? width - strlen(ELLIPSIS) : 0;
     size_t front = kept - kept / 2;
-    text_print_bytes(file, text, skip_characters(text, front));
+    text_print_bytes(file, text, text_bytes_of(text, front));
     (void)fprintf(file, "%.*s", (int)(width - kept), ELLIPSIS);
-    text_print(file, text + skip_characters(text, full_width - kept / 2));
+    text_print(file, text + text_bytes_of(text, full_width - kept / 2));
 }
 
 void text_print_member(FILE *file, const char *label, const char *text)

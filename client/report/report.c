@@ -14,23 +14,33 @@
 #include <string.h>
 
 static const char *const by_names[] = {
-    [REPORT_BY_FUNCTION] = "function",
-    [REPORT_BY_MODULE] = "module",
-    [REPORT_BY_PROCESS] = "process",
-    [REPORT_BY_THREAD] = "thread",
+    [REPORT_BY_FUNCTION] = "function", [REPORT_BY_MODULE] = "module",
+    [REPORT_BY_PROCESS] = "process",   [REPORT_BY_COMMAND] = "command",
+    [REPORT_BY_THREAD] = "thread",     [REPORT_BY_CPU] = "cpu",
+    [REPORT_BY_LINE] = "line",
 };
 
+/* Both are padded by hand, since their bytes are keys. */
 struct row_key {
     uint64_t pid;
     uint64_t tid;
     uint32_t name;
     uint32_t process;
+    uint32_t cpu;
+    uint32_t zero;
+};
+
+struct process_key {
+    uint64_t pid;
+    uint32_t segment;
+    uint32_t name;
 };
 
 struct builder {
     const struct profile *profile;
     struct report *report;
-    struct intern keys;
+    struct intern keys;      /* struct row_key */
+    struct intern processes; /* struct process_key; of commands */
     size_t row_capacity;
     struct functions functions; /* an item's number is its row's */
     uint64_t *chain_counts;     /* owned; by chain */
@@ -40,6 +50,7 @@ struct builder {
 static void builder_done(struct builder *builder)
 {
     intern_done(&builder->keys);
+    intern_done(&builder->processes);
     functions_done(&builder->functions);
     free(builder->chain_counts);
     free(builder->last_chain);
@@ -152,40 +163,86 @@ static int build_from_frames(struct builder *builder)
     return 0;
 }
 
+/* The row that a sample is in, as it begins. */
+static struct report_row describe(const struct builder *builder,
+                                  const struct profile_sample *sample)
+{
+    struct report_row row = {
+        .name = sample->process_name,
+        .module = INTERN_NONE,
+        .process = sample->process_name,
+        .file = INTERN_NONE,
+    };
+    switch (builder->report->by) {
+    case REPORT_BY_CPU:
+        row.name = INTERN_NONE;
+        row.process = INTERN_NONE;
+        row.cpu = sample->cpu;
+        break;
+    case REPORT_BY_THREAD: {
+        uint32_t name = profile_thread_name(builder->profile, sample);
+        /* A leader may be told as the process only. */
+        row.name = name == INTERN_NONE ? sample->process_name : name;
+        row.has_tid = true;
+        row.tid = sample->tid;
+        row.has_pid = true;
+        row.pid = sample->pid;
+        break;
+    }
+    case REPORT_BY_PROCESS:
+        row.has_pid = true;
+        row.pid = sample->pid;
+        break;
+    case REPORT_BY_COMMAND:
+    case REPORT_BY_FUNCTION:
+    case REPORT_BY_MODULE:
+    case REPORT_BY_LINE:
+        break;
+    }
+    return row;
+}
+
+/* Whether a sample's process is the first of its kind in a row. */
+static int is_new_process(struct builder *builder, const struct profile_sample *sample,
+                          bool *ret_is_new)
+{
+    const struct process_key key = {sample->pid, sample->segment, sample->process_name};
+    uint32_t item = 0;
+    size_t known_count = builder->processes.item_count;
+    int r = intern_add(&builder->processes, &key, sizeof key, &item);
+    *ret_is_new = item == known_count;
+    return r;
+}
+
+static int count_sample(struct builder *builder, const struct profile_sample *sample)
+{
+    struct report_row row = describe(builder, sample);
+    struct row_key key = {
+        .pid = row.pid,
+        .tid = row.tid,
+        .cpu = row.cpu,
+        .name = row.name,
+        .process = row.process,
+    };
+    uint32_t index = 0;
+    bool is_new = false;
+    int r = find_row(builder, &key, &row, &index);
+    if (r == 0 && builder->report->by == REPORT_BY_COMMAND) {
+        r = is_new_process(builder, sample, &is_new);
+    }
+    if (r == 0) {
+        builder->report->rows[index].self++;
+        builder->report->rows[index].total++;
+        builder->report->rows[index].process_count += is_new;
+    }
+    return r;
+}
+
 static int build_from_samples(struct builder *builder)
 {
-    const struct profile *profile = builder->profile;
-    bool by_thread = builder->report->by == REPORT_BY_THREAD;
     int r = 0;
-    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        const struct profile_sample *sample = &profile->samples[i];
-        struct report_row row = {
-            .name = sample->process_name,
-            .module = INTERN_NONE,
-            .process = sample->process_name,
-            .file = INTERN_NONE,
-            .has_pid = true,
-            .has_tid = by_thread,
-            .pid = sample->pid,
-            .tid = by_thread ? sample->tid : 0,
-        };
-        if (by_thread) {
-            uint32_t name = profile_thread_name(profile, sample);
-            /* A leader may be told as the process only. */
-            row.name = name == INTERN_NONE ? sample->process_name : name;
-        }
-        struct row_key key = {
-            .pid = row.pid,
-            .tid = row.tid,
-            .name = row.name,
-            .process = row.process,
-        };
-        uint32_t index = 0;
-        r = find_row(builder, &key, &row, &index);
-        if (r == 0) {
-            builder->report->rows[index].self++;
-            builder->report->rows[index].total++;
-        }
+    for (size_t i = 0; i < builder->profile->sample_count && r == 0; i++) {
+        r = count_sample(builder, &builder->profile->samples[i]);
     }
     return r;
 }
@@ -211,11 +268,14 @@ static int compare_rows(const void *left, const void *right, void *userdata)
     int r = order->sort == REPORT_SORT_SELF ? by_self : by_total;
     r = r == 0 ? by_self : r;
     r = r == 0 ? by_total : r;
-    r = r == 0 ? strcmp(profile_text(profile, a->name), profile_text(profile, b->name)) : r;
+    if (r == 0 && a->name != INTERN_NONE && b->name != INTERN_NONE) {
+        r = strcmp(profile_text(profile, a->name), profile_text(profile, b->name));
+    }
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     r = r == 0 ? compare_u64(a->tid, b->tid) : r;
     r = r == 0 ? compare_u64(a->module, b->module) : r;
     r = r == 0 ? compare_u64(a->file, b->file) : r;
+    r = r == 0 ? compare_u64(a->cpu, b->cpu) : r;
     return r == 0 ? compare_u64(a->line, b->line) : r;
 }
 
@@ -240,10 +300,13 @@ int report_build(const struct profile *profile, enum report_by by, enum report_s
     switch (by) {
     case REPORT_BY_FUNCTION:
     case REPORT_BY_MODULE:
+    case REPORT_BY_LINE:
         r = build_from_frames(&builder);
         break;
     case REPORT_BY_PROCESS:
+    case REPORT_BY_COMMAND:
     case REPORT_BY_THREAD:
+    case REPORT_BY_CPU:
         r = build_from_samples(&builder);
         break;
     }

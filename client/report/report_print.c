@@ -5,6 +5,7 @@
  * is too long for the page loses its middle, and the path of a module its folders before that. JSON
  * has all of it.
  */
+#include "cleanup.h"
 #include "json_out.h"
 #include "report.h"
 #include "text_out.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #define MODULES_NAMED 3 /* without debugging information, in the table's last line */
+#define HOT_PERCENT   5
 #define COLUMNS_MAX   ((size_t)4)
 #define CELL_BYTES    ((size_t)512)
 #define FILE_BYTES    480
@@ -56,7 +58,10 @@ static const char *basename_of(const char *path)
 static const char *name_cell(const struct profile *profile, const struct report_row *row,
                              char *into)
 {
-    (void)into;
+    if (row->name == INTERN_NONE) {
+        (void)snprintf(into, CELL_BYTES, "cpu %" PRIu32, row->cpu);
+        return into;
+    }
     return profile_text(profile, row->name);
 }
 
@@ -85,6 +90,14 @@ static const char *tid_cell(const struct profile *profile, const struct report_r
 {
     (void)profile;
     (void)snprintf(into, CELL_BYTES, "%" PRId64, (int64_t)row->tid);
+    return into;
+}
+
+static const char *processes_cell(const struct profile *profile, const struct report_row *row,
+                                  char *into)
+{
+    (void)profile;
+    (void)snprintf(into, CELL_BYTES, "%" PRIu64, row->process_count);
     return into;
 }
 
@@ -117,21 +130,22 @@ static const char *line_cell(const struct profile *profile, const struct report_
 static size_t find_columns(const struct profile *profile, const struct report *report,
                            struct text_column *ret)
 {
-    static const struct text_column of_lines[] = {NAME("function"), LINE, PATH("module")};
     static const struct text_column of_kinds[][COLUMNS_MAX] = {
         [REPORT_BY_FUNCTION] = {NAME("function"), PATH("module")},
         [REPORT_BY_MODULE] = {NAME("module"), PATH("path")},
         [REPORT_BY_PROCESS] = {NAME("process"), {"pid", pid_cell, 1, true, false}},
+        [REPORT_BY_COMMAND] = {NAME("command"), {"processes", processes_cell, 1, true, false}},
+        [REPORT_BY_CPU] = {NAME("cpu")},
+        [REPORT_BY_LINE] = {NAME("function"), LINE, PATH("module")},
         [REPORT_BY_THREAD] = {NAME("thread"),
                               {"tid", tid_cell, 1, true, false},
                               {"pid", pid_cell, 1, true, false},
                               {"process", process_cell, 2, false, false}},
     };
     bool has_lines = profile->inlines.has_lines && report->by == REPORT_BY_FUNCTION;
-    const struct text_column *columns = has_lines ? of_lines : of_kinds[report->by];
-    size_t most = has_lines ? sizeof of_lines / sizeof of_lines[0] : COLUMNS_MAX;
+    const struct text_column *columns = of_kinds[has_lines ? REPORT_BY_LINE : report->by];
     size_t count = 0;
-    for (; count < most && columns[count].title != NULL; count++) {
+    for (; count < COLUMNS_MAX && columns[count].title != NULL; count++) {
         ret[count] = columns[count];
     }
     return count;
@@ -148,7 +162,14 @@ static void print_cell(FILE *file, const char *text, const struct text_column *c
     for (size_t i = text_width(text); column->is_number && i < width; i++) {
         (void)fputc(' ', file);
     }
-    text_print_fitted(file, text, width, !is_last);
+    text_print_fitted(file, text, width, !is_last && !column->is_number);
+}
+
+static void print_percent(const struct page *page, uint64_t part, uint64_t whole)
+{
+    bool is_hot = percent(part, whole) >= HOT_PERCENT;
+    (void)fprintf(page->file, "%s%7.2f%s", is_hot ? page_style(page, PAGE_HOT) : "",
+                  percent(part, whole), is_hot ? page_style(page, PAGE_PLAIN) : "");
 }
 
 static void print_rows(const struct page *page, const struct profile *profile,
@@ -169,16 +190,18 @@ static void print_rows(const struct page *page, const struct profile *profile,
                page->columns == PAGE_UNLIMITED
                    ? PAGE_UNLIMITED
                    : page->columns - NUMBERS_WIDTH - GAP_WIDTH * (count - 1));
-    (void)fputs(" self %      self  total %     total", page->file);
+    (void)fprintf(page->file, "%s self %%      self  total %%     total",
+                  page_style(page, PAGE_TITLE));
     for (size_t i = 0; i < count; i++) {
         print_cell(page->file, columns[i].title, &columns[i], shares[i].width, i + 1 == count);
     }
-    (void)fputc('\n', page->file);
+    (void)fprintf(page->file, "%s\n", page_style(page, PAGE_PLAIN));
     for (size_t at = 0; at < shown; at++) {
         const struct report_row *row = &report->rows[at];
-        (void)fprintf(page->file, "%7.2f  %8" PRIu64 "  %7.2f  %8" PRIu64,
-                      percent(row->self, report->sample_count), row->self,
-                      percent(row->total, report->sample_count), row->total);
+        print_percent(page, row->self, report->sample_count);
+        (void)fprintf(page->file, "  %8" PRIu64 "  ", row->self);
+        print_percent(page, row->total, report->sample_count);
+        (void)fprintf(page->file, "  %8" PRIu64, row->total);
         for (size_t i = 0; i < count; i++) {
             print_cell(page->file, columns[i].cell(profile, row, into), &columns[i],
                        shares[i].width, i + 1 == count);
@@ -188,7 +211,7 @@ static void print_rows(const struct page *page, const struct profile *profile,
 }
 
 /* Which modules' inlined functions are known; modules that were not looked for are left out. */
-static void print_sources(FILE *file, const struct profile *profile)
+static void write_sources(FILE *file, const struct profile *profile)
 {
     size_t asked = 0;
     size_t missing = 0;
@@ -217,7 +240,21 @@ static void print_sources(FILE *file, const struct profile *profile)
     if (missing > named) {
         (void)fprintf(file, " and %zu more", missing - named);
     }
-    (void)fputs("\n\n", file);
+    (void)fputs("\n", file);
+}
+
+static void print_sources(const struct page *page, const struct profile *profile)
+{
+    cleanup_(freep) char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file != NULL) {
+        write_sources(file, profile);
+        if (fclose(file) == 0) {
+            page_print_lines(page, PAGE_PLAIN, text);
+        }
+    }
+    (void)fputc('\n', page->file);
 }
 
 void report_print_table(const struct page *page, const struct profile *profile,
@@ -231,7 +268,7 @@ void report_print_table(const struct page *page, const struct profile *profile,
     }
     (void)fputc('\n', page->file);
     if (profile->inlines.is_wanted) {
-        print_sources(page->file, profile);
+        print_sources(page, profile);
     }
 }
 
@@ -239,7 +276,8 @@ void report_print_table(const struct page *page, const struct profile *profile,
 static void print_json_inlined(struct json_out *out, const struct profile *profile,
                                const struct report *report, const struct report_row *row)
 {
-    if (report->by == REPORT_BY_FUNCTION || report->by == REPORT_BY_MODULE) {
+    if (report->by == REPORT_BY_FUNCTION || report->by == REPORT_BY_MODULE ||
+        report->by == REPORT_BY_LINE) {
         json_out_u64(out, "self_inlined", row->self_inlined);
     } else {
         json_out_raw(out, "self_inlined", NULL);
@@ -255,8 +293,9 @@ static void print_json_inlined(struct json_out *out, const struct profile *profi
 static void print_json_row(struct json_out *out, const struct profile *profile,
                            const struct report *report, const struct report_row *row)
 {
+    char into[CELL_BYTES];
     json_out_begin(out, NULL, '{');
-    json_out_string(out, "name", profile_text(profile, row->name));
+    json_out_string(out, "name", name_cell(profile, row, into));
     json_out_string(out, "module", text_or(profile, row->module, NULL));
     json_out_string(out, "process", text_or(profile, row->process, NULL));
     if (row->has_pid) {
@@ -273,6 +312,12 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     json_out_u64(out, "total", row->total);
     json_out_percent(out, "self_percent", row->self, report->sample_count);
     json_out_percent(out, "total_percent", row->total, report->sample_count);
+    if (report->by == REPORT_BY_COMMAND) {
+        json_out_u64(out, "processes", row->process_count);
+    }
+    if (report->by == REPORT_BY_CPU) {
+        json_out_u64(out, "cpu", row->cpu);
+    }
     if (profile->inlines.is_wanted) {
         print_json_inlined(out, profile, report, row);
     }

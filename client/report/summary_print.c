@@ -147,8 +147,19 @@ static void on_doubt(const char *text, void *userdata)
 static void write_doubts(FILE *file, const struct profile *profile, const struct summary *summary)
 {
     struct writing writing = {.file = file};
-    if (doubts_find(profile, summary, on_doubt, &writing) == 0 && summary->sample_count > 0) {
-        uint64_t stacks = summary->sample_count - summary->none_count;
+    (void)doubts_find(profile, summary, on_doubt, &writing);
+}
+
+static void on_no_matter(const char *text, void *userdata)
+{
+    (void)text;
+    (void)userdata;
+}
+
+static void write_praise(FILE *file, const struct profile *profile, const struct summary *summary)
+{
+    uint64_t stacks = summary->sample_count - summary->none_count;
+    if (doubts_find(profile, summary, on_no_matter, NULL) == 0 && summary->sample_count > 0) {
         (void)fprintf(
             file,
             "Nothing casts doubt on it: %.1f %% of the stacks are whole, and no tick in a "
@@ -157,28 +168,35 @@ static void write_doubts(FILE *file, const struct profile *profile, const struct
     }
 }
 
+/* Prints what `write` writes. */
+static void print_sentence(const struct page *page, enum page_style style,
+                           const struct profile *profile, const struct summary *summary,
+                           void (*write)(FILE *, const struct profile *, const struct summary *))
+{
+    cleanup_(freep) char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file != NULL) {
+        write(file, profile, summary);
+        if (fclose(file) == 0) {
+            page_print_lines(page, style, text);
+        }
+    }
+}
+
 void summary_print_head(const struct page *page, const struct profile *profile,
                         const struct summary *summary)
 {
-    static void (*const sentences[])(FILE *, const struct profile *, const struct summary *) = {
-        write_session, write_commands, write_doubts};
-    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
-        cleanup_(freep) char *text = NULL;
-        size_t text_bytes = 0;
-        FILE *file = open_memstream(&text, &text_bytes);
-        if (file == NULL) {
-            continue;
-        }
-        sentences[i](file, profile, summary);
-        if (fclose(file) == 0 && text_bytes > 0) {
-            page_print_lines(page, text);
-        }
-    }
+    print_sentence(page, PAGE_PLAIN, profile, summary, write_session);
+    print_sentence(page, PAGE_PLAIN, profile, summary, write_commands);
+    print_sentence(page, PAGE_PLAIN, profile, summary, write_praise);
+    print_sentence(page, PAGE_WARNING, profile, summary, write_doubts);
     (void)fputc('\n', page->file);
 }
 
-static void print_stacks(FILE *file, const struct summary *summary)
+static void write_stacks(FILE *file, const struct profile *profile, const struct summary *summary)
 {
+    (void)profile;
     uint64_t stacks = summary->sample_count - summary->none_count;
     (void)fprintf(file, "stacks: %" PRIu64 " complete (%.2f %%), ", summary->complete_count,
                   percent(summary->complete_count, stacks));
@@ -189,7 +207,7 @@ static void print_stacks(FILE *file, const struct summary *summary)
     if (summary->stitched_count > 0) {
         (void)fprintf(file, " (%" PRIu64 " stitched)", summary->stitched_count);
     }
-    (void)fprintf(file, "; without one: %" PRIu64 " of kernel threads, %" PRIu64 " others\n\n",
+    (void)fprintf(file, "; without one: %" PRIu64 " of kernel threads, %" PRIu64 " others\n",
                   summary->kernel_thread_count, summary->none_count - summary->kernel_thread_count);
 }
 
@@ -197,8 +215,9 @@ void summary_print_foot(const struct page *page, const struct profile *profile,
                         const struct summary *summary, bool has_table)
 {
     if (has_table) {
-        print_stacks(page->file, summary);
-        books_print_print(page->file, profile->books_json);
+        print_sentence(page, PAGE_PLAIN, profile, summary, write_stacks);
+        (void)fputc('\n', page->file);
+        books_print_table(page, profile->books_json);
     } else {
         books_print_brief(page, profile->books_json);
     }

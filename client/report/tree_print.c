@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define NUMBERS_WIDTH ((size_t)27) /* of the columns before the functions, with their gaps */
+#define HOT_PERCENT   5
 #define FORK_WIDTH    ((size_t)2)
 #define NAME_WIDTH    ((size_t)24) /* that the indentation leaves */
 #define FILE_BYTES    480
@@ -30,13 +31,17 @@ struct printing {
     uint64_t cut_samples;
 };
 
-static void print_percent(const struct printing *printing, uint64_t samples)
+/* `is_ending`: large ones stand out, as where the time is. */
+static void print_percent(const struct printing *printing, uint64_t samples, bool is_ending)
 {
     if (samples == 0) {
         (void)fputs("         ", printing->page->file);
     } else {
-        (void)fprintf(printing->page->file, "%7.2f  ",
-                      100.0 * (double)samples / (double)printing->summary->sample_count);
+        double percent = 100.0 * (double)samples / (double)printing->summary->sample_count;
+        bool is_hot = percent >= HOT_PERCENT && is_ending;
+        (void)fprintf(printing->page->file, "%s%7.2f%s  ",
+                      is_hot ? page_style(printing->page, PAGE_HOT) : "", percent,
+                      is_hot ? page_style(printing->page, PAGE_PLAIN) : "");
     }
 }
 
@@ -94,8 +99,9 @@ static void print_heading(const struct printing *printing)
 {
     bool is_outward = tree_is_outward(printing->request->view);
     summary_print_head(printing->page, printing->profile, printing->summary);
-    (void)fprintf(printing->page->file, "total %%   %s    cut %%  function\n",
-                  is_outward ? "root %" : "self %");
+    (void)fprintf(printing->page->file, "%stotal %%   %s    cut %%  function%s\n",
+                  page_style(printing->page, PAGE_TITLE), is_outward ? "root %" : "self %",
+                  page_style(printing->page, PAGE_PLAIN));
 }
 
 static void on_text_node(const struct tree_node *node, void *userdata)
@@ -106,9 +112,9 @@ static void on_text_node(const struct tree_node *node, void *userdata)
     if (node->number == 0) {
         print_heading(printing);
     }
-    print_percent(printing, node->total);
-    print_percent(printing, node->ending);
-    print_percent(printing, node->cut_samples);
+    print_percent(printing, node->total, false);
+    print_percent(printing, node->ending, true);
+    print_percent(printing, node->cut_samples, false);
     print_name(printing, node);
 }
 

@@ -55,7 +55,9 @@ static int take_by(const struct command_line *line, const struct verb_option *op
     (void)option;
     return report_by_parse(value, into)
                ? EXIT_DONE
-               : options_refuse(line, "--by: %s: is not one of function, module, process, thread",
+               : options_refuse(line,
+                                "--by: %s: is not one of function, line, module, process, "
+                                "command, thread, cpu",
                                 value);
 }
 
@@ -87,8 +89,10 @@ static int take_percent(const struct command_line *line, const struct verb_optio
 
 static const struct verb_option options[] = {
     {'n', NULL, "N", "at most N rows, 0 for all (20)", take_rows, AT(limit), 0},
-    {0, "by", "WHAT", "what rows are: function, module, process, thread (function)", take_by,
-     AT(by), 0},
+    {0, "by", "WHAT",
+     "what rows are: function, line, module, process, command,\n"
+     "thread, cpu (function)",
+     take_by, AT(by), 0},
     {0, "sort", "ORDER", "by self or by total (self)", take_sort, AT(sort), 0},
     {0, "tree", NULL, "a tree of functions, from the root of the stacks inward", options_flag,
      AT(has_tree), 0},
@@ -141,9 +145,10 @@ static int print_flat(const struct report_request *request, const struct profile
     if (request->is_json) {
         report_print_json(stdout, profile, summary, &report, limit);
     } else {
-        page_of_stdout(request->is_wide, &page);
+        page_open(request->is_wide, &page);
         report_print_table(&page, profile, summary, &report, limit);
         summary_print_foot(&page, profile, summary, request->has_books);
+        page_close(&page);
     }
     return EXIT_DONE;
 }
@@ -166,20 +171,22 @@ static int print_tree(const struct report_request *request, const struct profile
         .min_percent =
             request->min_percent == MIN_PERCENT_UNSAID ? MIN_PERCENT_DEFAULT : request->min_percent,
     };
-    page_of_stdout(request->is_wide, &page);
-    int r = request->is_json ? tree_print_json(stdout, profile, summary, &tree)
-                             : tree_print_text(&page, profile, summary, &tree);
+    int r = 0;
+    if (request->is_json) {
+        r = tree_print_json(stdout, profile, summary, &tree);
+    } else {
+        page_open(request->is_wide, &page);
+        r = tree_print_text(&page, profile, summary, &tree);
+        if (r == 0) {
+            summary_print_foot(&page, profile, summary, request->has_books);
+        }
+        page_close(&page);
+    }
     if (r == TREE_NO_FUNCTION) {
         return complain("%s: no stack has a function '%s'; profctl report -n 0 lists all",
                         request->path, tree.function);
     }
-    if (r < 0) {
-        return complain("%s: there is not enough memory", request->path);
-    }
-    if (!request->is_json) {
-        summary_print_foot(&page, profile, summary, request->has_books);
-    }
-    return EXIT_DONE;
+    return r < 0 ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
 }
 
 static int print_report(const struct report_request *request)
@@ -236,6 +243,9 @@ int verb_report(int argc, char **argv)
         .min_percent = MIN_PERCENT_UNSAID,
     };
     int status = options_take(&line, argc, argv, &request);
+    if (request.by == REPORT_BY_LINE) {
+        request.detail = LOAD_LINES;
+    }
     if (status == OPTIONS_TAKEN) {
         status = check_views(&request);
         return status == EXIT_DONE ? print_report(&request) : status;

@@ -83,10 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct profile *profile = NULL;
     FILE *nowhere = fopen("/dev/null", "w");
     if (nowhere != NULL && profile_load_memory(bytes, size, &profile, NULL) == 0) {
-        check_report(profile, REPORT_BY_FUNCTION, nowhere);
-        check_report(profile, REPORT_BY_MODULE, nowhere);
-        check_report(profile, REPORT_BY_PROCESS, nowhere);
-        check_report(profile, REPORT_BY_THREAD, nowhere);
+        for (enum report_by by = REPORT_BY_FUNCTION; by <= REPORT_BY_LINE; by++) {
+            check_report(profile, by, nowhere);
+        }
         check_tree(profile, TREE_FROM_ROOT, nowhere);
         check_tree(profile, TREE_FROM_LEAVES, nowhere);
         check_tree(profile, TREE_CALLERS, nowhere);

@@ -58,7 +58,7 @@ def parse(what, output):
 
 def check_reading(profctl, path):
     """All verbs that read a recording."""
-    for by in ("function", "module", "process", "thread"):
+    for by in ("function", "line", "module", "process", "command", "thread", "cpu"):
         run(profctl, "report", path, "-n", "0", "--by", by, status=0)
         parse("report --json", run(profctl, "report", path, "-n", "0", "--by", by, "--json", status=0))
     for view in (["--tree"], ["--tree", "--inverted"], ["--callers", "*"], ["--callees", "*"], ["--callers", FILE_NAME]):

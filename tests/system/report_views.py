@@ -51,7 +51,14 @@ class Recording:
             rows.sort(key=lambda row: row[0])
         self.starts = {key: sorted(table) for key, table in self.symbols.items()}
         self.known = {}
+        self.tasks = [(self.command(sample), sample["pid"], sample.get("cpu", int(sample.get("continuation", "0"), 16) >> 48))
+                      for sample in samples]
         self.samples = [self.stack(sample, completions.get(sample.get("continuation"), {})) for sample in samples]
+
+    def command(self, sample):
+        names = self.names.get(sample["pid"], [])
+        at = bisect.bisect_right(names, sample["time_ns"], key=lambda row: row[0])
+        return names[at - 1][1] if at else {0: "[outside]", -1: "[exited]"}.get(sample["pid"], "[unknown]")
 
     def module_at(self, pid, address, time_ns):
         for since, start, size, vaddr, module in reversed(self.mmaps.get(pid, [])):
@@ -189,6 +196,18 @@ class Judge:
                 keys = [(row[order], row["total" if order == "self" else "self"]) for row in rows]
                 self.expect("the order of rows", {(): keys}, {(): sorted(keys, reverse=True)})
 
+    def tasks(self, tasks):
+        for by, of_task in (("command", lambda task: task[0]), ("process", lambda task: task[:2]), ("cpu", lambda task: task[2])):
+            counts, processes = collections.Counter(map(of_task, tasks)), collections.defaultdict(set)
+            for task in tasks:
+                processes[task[0]].add(task[1])
+            told = {}
+            for row in self.report("-n", "0", "--by", by)["rows"]:
+                key = row["cpu"] if by == "cpu" else row["name"] if by == "command" else (row["name"], row["pid"])
+                told[key] = row["self"], row["total"], row.get("processes")
+            self.expect(f"--by {by}", told, {key: (count, count, len(processes[key]) if by == "command" else None)
+                                             for key, count in counts.items()})
+
     def trees(self, stacks, option, label):
         counts, recursive = collections.Counter(), set()
         for stack, _ in stacks:
@@ -223,8 +242,10 @@ def folded(node):
 
 def judge(profctl, path):
     judge = Judge(profctl, path)
-    stacks = Recording(profctl, path).samples
+    recording = Recording(profctl, path)
+    stacks = recording.samples
     judge.lists(stacks)
+    judge.tasks(recording.tasks)
     recursive = judge.trees(stacks, [], plain)
     judge.trees(folded_stacks(profctl, path, "--inline"), ["--inline"], folded)
     cut = sum(is_cut for _, is_cut in stacks)

@@ -166,3 +166,42 @@ TEST(many_cpus_do_not_fill_the_screen)
     assert_contains(text, "warning: and 32 more of the same\n");
     free(text);
 }
+
+TEST(leaves_columns_of_zeros_out_of_a_page_that_is_too_narrow)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    books_print_table(&(struct page){.file = file, .columns = 40},
+                      "{\"cpus\":[{\"cpu\":0,\"expected\":100,\"received\":90,\"lost\":0,"
+                      "\"idle\":10,\"kept\":90,\"dropped\":0}],\"total\":{\"expected\":100,"
+                      "\"received\":90,\"lost\":0,\"idle\":10,\"kept\":90,\"dropped\":0}}");
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, "0 on each CPU: lost, dropped\n"
+                              "  cpu  expected  received  idle  kept\n"
+                              "    0       100        90    10    90\n"
+                              "total       100        90    10    90\n");
+    free(text);
+}
+
+TEST(says_in_one_line_where_the_ticks_went)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    const struct page page = {.file = file, .columns = PAGE_UNLIMITED};
+    books_print_brief(&page, "{\"total\":{\"expected\":100,\"received\":90,\"lost\":0,"
+                             "\"idle\":10,\"kept\":80,\"filtered\":10}}");
+    books_print_brief(&page, "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,\"expected\":100,"
+                             "\"lost\":9}],\"total\":{\"expected\":100,\"lost\":9}}");
+    books_print_brief(&page, "[]");
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text,
+                        "books: of 100 ticks 80 kept, 10 filtered; 10 idle (--books: of each CPU)\n"
+                        "books: of 100 ticks none; 9 lost (--books: of each CPU)\n"
+                        "warning: cpu 0: 9.0 % of the ticks are lost: the daemon did not empty "
+                        "the ring in time; lower the rate or stack_copy_bytes\n" NO_BOOKS);
+    free(text);
+}

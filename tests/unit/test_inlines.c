@@ -134,7 +134,8 @@ TEST(makes_each_line_a_row)
     assert_non_null(file);
     assert_int_equal(summary_take(profile, &summary), 0);
     report_print_json(file, profile, &summary, &report, 2);
-    report_print_table(&(struct page){file, PAGE_COLUMNS_DEFAULT}, profile, &summary, &report, 2);
+    report_print_table(&(struct page){.file = file, .columns = PAGE_COLUMNS_DEFAULT}, profile,
+                       &summary, &report, 2);
     assert_int_equal(fclose(file), 0);
     assert_contains(text, "\"self_inlined\":1,\"file\":\"/src/a.c\",\"line\":1}");
     assert_contains(text, "\"self_inlined\":1,\"file\":\"/src/b.c\",\"line\":1}");

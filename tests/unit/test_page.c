@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How the columns of a table share a line. */
+/* How lines are made to fit, and the columns of a table share one. */
 #include "page.h"
 #include "unit_test.h"
 
@@ -26,5 +26,37 @@ TEST(gives_columns_what_they_need_or_their_part)
         for (size_t at = 0; at < cases[i].count; at++) {
             assert_int_equal(columns[at].width, cases[i].columns[at].width);
         }
+    }
+}
+
+TEST(breaks_lines_between_words)
+{
+    static const struct {
+        const char *text;
+        size_t columns;
+        const char *expected;
+    } cases[] = {
+        {"one two three", 20, "one two three\n"},
+        {"one two three", 8, "one two\nthree\n"},
+        {"one two three", 7, "one two\nthree\n"},
+        {"twelve 12 % of", 9, "twelve\n12 % of\n"},
+        {"averylongword and", 8, "averylon\ngword\nand\n"},
+        {"- one two three", 9, "- one two\n  three\n"},
+        {"one\ntwo\n", 9, "one\ntwo\n"},
+        {"a\033b \xc3\xa4\xc3\xb6 \x9b", 6, "a?b \xc3\xa4\xc3\xb6\n?\n"},
+        {"", 9, ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *text = NULL;
+        size_t text_bytes = 0;
+        char *copy = strdup(cases[i].text);
+        FILE *file = open_memstream(&text, &text_bytes);
+        assert_non_null(file);
+        page_print_lines(&(struct page){.file = file, .columns = cases[i].columns}, PAGE_PLAIN,
+                         copy);
+        assert_int_equal(fclose(file), 0);
+        assert_string_equal(text, cases[i].expected);
+        free(text);
+        free(copy);
     }
 }

@@ -101,6 +101,16 @@ TEST(prints_rows_of_each_kind_as_json)
              "57.14") "," ROW("kthread", "null", "\"kthread\"", "3", "3", "2", "2", "28.57",
                               "28.57") "," ROW("worker", "null", "\"app\"", "7", "9", "1", "1",
                                                "14.29", "14.29") TAIL},
+        {REPORT_BY_COMMAND, 1,
+         HEAD "\"command\",\"rows\":["
+              "{\"name\":\"app\",\"module\":null,\"process\":\"app\",\"pid\":null,\"tid\":null,"
+              "\"self\":5,\"total\":5,\"self_percent\":71.43,\"total_percent\":71.43,"
+              "\"processes\":1}" TAIL},
+        {REPORT_BY_CPU, 0,
+         HEAD "\"cpu\",\"rows\":["
+              "{\"name\":\"cpu 1\",\"module\":null,\"process\":null,\"pid\":null,\"tid\":null,"
+              "\"self\":7,\"total\":7,\"self_percent\":100.00,\"total_percent\":100.00,"
+              "\"cpu\":1}" TAIL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *text = print_report(load_example(), cases[i].by, cases[i].limit, SHOWN_JSON);
@@ -135,6 +145,18 @@ TEST(fits_the_page_and_leaves_out_folders_first)
     free(text);
 }
 
+TEST(aligns_numbers_to_the_right)
+{
+    struct recording *recording = recording_of("name 71 0 0 a; name 27124 0 0 app");
+    add_sample(recording, 1, 71, COMPLETE, ADDRESSES(0x1));
+    add_sample(recording, 2, 27124, COMPLETE, ADDRESSES(0x1));
+    char *text = print_report(load_recording(recording), REPORT_BY_THREAD, 0, SHOWN_TABLE);
+    assert_contains(text, " self %      self  total %     total  thread    tid    pid  process\n"
+                          "  50.00         1    50.00         1  a          71     71  a\n"
+                          "  50.00         1    50.00         1  app     27124  27124  app\n");
+    free(text);
+}
+
 TEST(prints_a_table_with_the_books_below)
 {
     static const char expected[] =
@@ -151,14 +173,15 @@ TEST(prints_a_table_with_the_books_below)
         "  28.57         2    28.57         2  [kernel thread]  -\n"
         "... and 2 more; -n 0 shows all\n"
         "\n"
-        "stacks: 4 complete (80.00 %), 1 truncated; without one: 2 of kernel threads, 0 others\n"
+        "stacks: 4 complete (80.00 %), 1 truncated; without one: 2 of kernel threads, 0\n"
+        "others\n"
         "\n"
         "  cpu  expected  received  lost  throttled  unexplained  kept  filtered  dropped\n"
         "    1        12         8     0          0            4     7         1        0\n"
         "total        12         8     0          0            4     7         1        0\n"
         "1 stack incomplete\n"
-        "warning: cpu 1: 33.3 % of the ticks are unexplained: nothing that is measured says "
-        "where they went; THE BOOKS in profctl(1) says what can be in it\n";
+        "warning: cpu 1: 33.3 % of the ticks are unexplained: nothing that is measured\n"
+        "says where they went; THE BOOKS in profctl(1) says what can be in it\n";
     char *text = print_report(load_example(), REPORT_BY_FUNCTION, 2, SHOWN_TABLE);
     assert_string_equal(text, expected);
     free(text);

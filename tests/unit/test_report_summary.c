@@ -29,7 +29,7 @@ static char *summarize(struct recording *recording, size_t columns)
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
-    const struct page page = {file, columns};
+    const struct page page = {.file = file, .columns = columns};
     assert_int_equal(summary_take(profile, &summary), 0);
     summary_print_head(&page, profile, &summary);
     summary_print_foot(&page, profile, &summary, false);

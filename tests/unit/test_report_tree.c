@@ -156,7 +156,7 @@ static char *print_tree(const char *lines, const struct tree_request *request, s
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
-    const struct page page = {file, columns};
+    const struct page page = {.file = file, .columns = columns};
     assert_int_equal(summary_take(profile, &summary), 0);
     assert_int_equal(is_json ? tree_print_json(file, profile, &summary, request)
                              : tree_print_text(&page, profile, &summary, request),

@@ -13,6 +13,9 @@
  */
 void books_print_print(FILE *file, const char *books_json);
 
+/* The same on a page. Where it is too wide for that, columns of zeros are left out and named. */
+void books_print_table(const struct page *page, const char *books_json);
+
 /* The same in a line, with those of its warnings that print() has. */
 void books_print_brief(const struct page *page, const char *books_json);
 

@@ -9,23 +9,42 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #define PAGE_UNLIMITED SIZE_MAX
 
 struct page {
-    FILE *file;     /* borrowed */
-    size_t columns; /* that a line may have, at least PAGE_COLUMNS_MIN; PAGE_UNLIMITED */
+    FILE *file;       /* borrowed */
+    size_t columns;   /* that a line may have, at least PAGE_COLUMNS_MIN; PAGE_UNLIMITED */
+    bool has_colours; /* a terminal shows it, and nobody asked for none */
+    pid_t pager;      /* page_close() waits for it; 0: there is none */
+    int terminal_fd;  /* owned, with a pager: what standard output was before */
 };
 
 #define PAGE_COLUMNS_MIN     ((size_t)60)
 #define PAGE_COLUMNS_DEFAULT ((size_t)80) /* where there is no terminal */
 
-/* Standard output: as wide as the terminal that it is. `is_wide`: lines are as long as they are. */
-void page_of_stdout(bool is_wide, struct page *ret);
+/*
+ * Standard output: as wide as the terminal that it is, through a pager as git starts one
+ * (PROFCTL_PAGER, PAGER, less), with colours unless NO_COLOR is set. What is no terminal gets
+ * neither. `is_wide`: lines are as long as they are. page_close() waits until the pager has ended.
+ */
+void page_open(bool is_wide, struct page *ret);
+void page_close(struct page *page);
+
+enum page_style {
+    PAGE_PLAIN,
+    PAGE_TITLE,
+    PAGE_WARNING,
+    PAGE_HOT, /* a large number */
+};
+
+/* What begins a style; PAGE_PLAIN ends it. "" on a page without colours. */
+const char *page_style(const struct page *page, enum page_style style);
 
 /* Prints each line of a text, which is changed, and what is too long for the page as several that
  * end between words. What a terminal would obey is '?', as in text_out.h. */
-void page_print_lines(const struct page *page, char *text);
+void page_print_lines(const struct page *page, enum page_style style, char *text);
 
 /* A column of texts: how much room it would need, and how much of what it needs not it gets, as
  * against others. */

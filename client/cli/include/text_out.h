@@ -34,6 +34,9 @@ void text_print_fitted(FILE *file, const char *text, size_t width, bool is_padde
 /* How many characters the text has. */
 size_t text_width(const char *text);
 
+/* How many bytes its first `count` characters have; all, if it has fewer. */
+size_t text_bytes_of(const char *text, size_t count);
+
 /*
  * What a sampling period means, for a person: ", one every 0.250213 ms of a CPU (3996.6 Hz)"; ""
  * for 0. `into` has room for TEXT_RATE_BYTES; returns it.

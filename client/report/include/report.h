@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Where the time went, as rows: by function, module, process or thread. `self` counts the samples
+ * Where the time went, as rows, each what enum report_by says. `self` counts the samples
  * that were there, `total` those that were there or had been called from there, a stack once. Of a
  * profile with inlined functions each of these is a row as any other function is; of one with
  * lines, each line of a function.
@@ -21,7 +21,10 @@ enum report_by {
     REPORT_BY_FUNCTION,
     REPORT_BY_MODULE,
     REPORT_BY_PROCESS,
+    REPORT_BY_COMMAND, /* all processes of one name */
     REPORT_BY_THREAD,
+    REPORT_BY_CPU,
+    REPORT_BY_LINE, /* of a function; of a profile with lines */
 };
 
 enum report_sort {
@@ -38,8 +41,10 @@ struct report_row {
     bool has_tid;
     uint64_t pid;
     uint64_t tid;
-    uint32_t file; /* where in the function, as `line`; only of a profile with lines */
-    uint32_t line; /* 0: not known */
+    uint32_t cpu;           /* of a row by CPU, which has no name */
+    uint64_t process_count; /* of a row by command */
+    uint32_t file;          /* where in the function, as `line`; only of a profile with lines */
+    uint32_t line;          /* 0: not known */
     uint64_t self;
     uint64_t self_inlined; /* of them, in copies that were inlined */
     uint64_t total;

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What `profctl report` prints fits where it goes: report_terminal.py PROFCTL MAKER FOLDER.
+
+A made recording has names far too long for a line, of programs that would drive the terminal. On terminals of 80 and
+200 columns no line is longer, colours are the only escapes, and NO_COLOR and TERM=dumb take them away; in a pipe there
+is none, and a line has 80 columns; --wide shows names whole. A pager gets what the terminal would, and none is started
+for a pipe. The locale changes nothing.
+"""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+from recording_maker import BOOKS, SESSION, SYMBOLS, Recording
+
+PROFCTL, MAKER, FOLDER = sys.argv[1:]
+LONG = "a_namespace::" * 12 + "the_end"
+COLOUR = re.compile(r"\033\[[0-9;]*m")
+VIEWS = [[], ["--tree", "--min", "0"], ["--tree", "--inverted", "--min", "0"], ["--callers", LONG], ["--books"], ["--lines"],
+         *(["--by", by] for by in ("module", "process", "command", "thread", "cpu", "line"))]
+
+
+def make(path):
+    made = Recording()
+    made.module(7, 1, "/opt/" + "very_long_folder/" * 8 + "library_of_somebody.so", "ab", 0x1000, 0x1000)
+    made.data(SYMBOLS, *({"build_id": "ab", "module": "/opt/" + "very_long_folder/" * 8 + "library_of_somebody.so",
+                          "start": hex(64 * i), "size": 64, "name": name} for i, name in enumerate((LONG, "evil\033[2J\u009b1m\u202e"))))
+    made.name(7, 0, "comm\033]0;\a\u009b")
+    made.data(SESSION, {"session": "a", "host": "host\033[2J", "kernel": "6.1", "config": {"targets": {"comms": ["x\u202e"] * 64}}})
+    counts = {"expected": 12345678, "received": 12300000, "lost": 0, "throttled": 45678, "missed": 1234567, "idle": 0,
+              "unexplained": 0, "kept": 12300000, "filtered": 0, "dropped": 0}
+    made.data(BOOKS, {"period_ns": 1000000, "cpus": [{"cpu": 0, **counts}], "total": counts, "idle_source": "switches"})
+    for depth in range(1, 40):  # each stack forks the way of the one before it
+        made.stack(7, [0x1001 + 64 * (depth % 2)] + [0x1001] * depth)
+    made.write(MAKER, path)
+
+
+def on_terminal(columns, *arguments, **environment):
+    """What a terminal of so many columns gets."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "LESS", "PAGER", "PROFCTL_PAGER")}
+    process = subprocess.Popen([PROFCTL, "report", *arguments], stdout=follower, stdin=subprocess.DEVNULL,
+                               env={**kept, "TERM": "xterm", "PROFCTL_PAGER": "", **environment})
+    os.close(follower)
+    output = b""
+    while True:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:  # that is its end
+            break
+        if not piece:
+            break
+        output += piece
+    os.close(leader)
+    assert process.wait() == 0, arguments
+    return output.decode().replace("\r\n", "\n")
+
+
+def in_pipe(*arguments):
+    environment = {**os.environ, "PROFCTL_PAGER": "sed s/^/paged/"}
+    return subprocess.run([PROFCTL, "report", *arguments], check=True, stdout=subprocess.PIPE, env=environment).stdout.decode()
+
+
+def check(what, text, columns, has_colours):
+    plain = COLOUR.sub("", text) if has_colours else text
+    controls = [character for character in plain if ord(character) < 32 and character != "\n" or ord(character) == 127
+                or 0x80 <= ord(character) < 0xa0 or character in "\u202e\u2028\u200e\u200f\u061c"]
+    assert not controls, f"{what}: {controls}"
+    assert (text != plain) == has_colours, f"{what}: colours are {'not ' if has_colours else ''}there"
+    too_long = [line for line in plain.splitlines() if len(line) > columns]
+    assert not too_long, f"{what}: lines of more than {columns} columns: {too_long[:2]}"
+    assert "evil" in plain or "--by" in what or "--callers" in what, f"{what}: the name is not there at all"
+    return plain
+
+
+path = os.path.join(FOLDER, "made.fxt")
+make(path)
+for view in VIEWS:
+    for columns in (80, 200):
+        check(f"{view} on {columns} columns", on_terminal(columns, path, *view), columns, True)
+    piped = check(f"{view} in a pipe", in_pipe(path, *view), 80, False)
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        assert on_terminal(80, path, *view, **{name: value}) == piped, f"{view} with {name}={value} is not what a pipe gets"
+    assert on_terminal(80, path, *view, LC_ALL="C", LANG="C", NO_COLOR="1") == piped, f"{view} depends on the locale"
+assert len(on_terminal(20, path, NO_COLOR="1").splitlines()) > 5, "a tiny terminal shows nothing"
+assert LONG in in_pipe(path, "--wide") and LONG in on_terminal(80, path, "--wide"), "--wide shortens names"
+assert LONG not in in_pipe(path), "the name is not too long, so this tests nothing"
+plain = on_terminal(80, path, NO_COLOR="1").splitlines()
+paged = on_terminal(80, path, NO_COLOR="1", PROFCTL_PAGER="sed s/^/paged:/")
+assert paged.splitlines() == ["paged:" + line for line in plain], "the pager did not get it all"
+assert "\033" in on_terminal(80, path, PROFCTL_PAGER="cat >&1"), "the pager's text has no colours"
+assert "\033" not in on_terminal(80, path, PROFCTL_PAGER="cat >&1", LESS="F"), "a pager without -R gets colours"
+assert on_terminal(80, path, NO_COLOR="1", PROFCTL_PAGER="exec true") == "", "a pager that ends at once is no failure"
+print(f"{len(VIEWS)} views, 80 and 200 columns, in a pipe, without colours, in the C locale, and paged")
