@@ -52,6 +52,12 @@ static const uint8_t arch_dwarf_32bit[ARCH_DWARF_COUNT_32BIT] = {
 #define ARCH_UCONTEXT_BX_OFFSET 128
 #define ARCH_UCONTEXT_SP_OFFSET 160
 #define ARCH_UCONTEXT_IP_OFFSET 168
+/* And what the kernel writes into every one of a 64-bit task: flags of three kinds, no other
+ * context behind it, and the code segment, with others in one word. */
+#define ARCH_UCONTEXT_FLAGS_MAX       7
+#define ARCH_UCONTEXT_LINK_OFFSET     8
+#define ARCH_UCONTEXT_SEGMENTS_OFFSET 184
+#define ARCH_USER_CODE_SEGMENT        0x33
 
 /* An entry of a procedure linkage table: jmp *DISTANCE(%rip), 32 bits of distance from the next
  * instruction; and the relocations (psABI, table 4.9) that fill the slots it jumps through. */

@@ -264,6 +264,31 @@ static enum stack_quality begin(struct walk *walk)
     return add_leaf(walk);
 }
 
+/*
+ * Whether the kernel, which returns from a signal, has given the stack pointer back already, and
+ * not yet the program counter: what it wrote for the handler is on top of the stack only before
+ * that.
+ */
+static bool is_half_returned(const struct walk *walk)
+{
+    const struct unwind_memory *memory = &walk->memory;
+    uint64_t context = walk->frame.registers[ARCH_DWARF_SP];
+    uint64_t flags = 0;
+    uint64_t link = 0;
+    uint64_t segments = 0;
+    if (!walk->input->in_kernel || walk->result.frame_count != 1 || memory->is_32bit ||
+        walk->rule->kind != CFI_DEREF || walk->rule->cfa_offset != ARCH_UCONTEXT_SP_OFFSET) {
+        return false;
+    }
+    bool is_read =
+        unwind_memory_read(memory, context, &flags) == STACK_NONE &&
+        unwind_memory_read(memory, context + ARCH_UCONTEXT_LINK_OFFSET, &link) == STACK_NONE &&
+        unwind_memory_read(memory, context + ARCH_UCONTEXT_SEGMENTS_OFFSET, &segments) ==
+            STACK_NONE;
+    return is_read && (flags > ARCH_UCONTEXT_FLAGS_MAX || link != 0 ||
+                       (segments & UINT16_MAX) != ARCH_USER_CODE_SEGMENT);
+}
+
 /* From the last frame to its caller. Returns STACK_NONE, or what the stack ends with. */
 static enum stack_quality step(struct walk *walk)
 {
@@ -277,6 +302,9 @@ static enum stack_quality step(struct walk *walk)
     }
     if (!by_rule && !keeps_frame_pointer(walk)) {
         return STACK_NO_RULE;
+    }
+    if (interrupted && is_half_returned(walk)) {
+        return STACK_BAD_MEMORY;
     }
     uint64_t bp = frame_pointer(walk);
     enum stack_quality quality = by_rule ? unwind_cfi_step(walk->rule, &walk->memory, &walk->frame)

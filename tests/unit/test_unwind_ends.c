@@ -66,3 +66,26 @@ TEST(sees_a_signal_that_is_on_its_way)
            WORDS(C(RESTORER), SIGNAL(1, SP) = AT(0), SIGNAL(1, IP) = C(LEAF), [24] = 0),
            CALLERS(EXACT(C(RESTORER)), EXACT(C(LEAF)), EXACT(C(RESTORER))), ENDS(DEPTH, 3, 0)});
 }
+
+TEST(sees_a_return_from_a_signal_that_is_under_way)
+{
+    /* Above an interrupted stack pointer there is no signal frame, but callers. */
+    CHECK({"nothing is given back yet", FROM(C(RESTORER), .in_kernel = true),
+           WORDS(7, 0, SIGNAL(0, CS) = 0x002b000000000033, SIGNAL(0, SP) = AT(24),
+                 SIGNAL(0, IP) = C(LEAF), [24] = C(ROOT)),
+           CALLERS(EXACT(C(LEAF)), C(ROOT)), ENDS(COMPLETE, 2, 0)},
+          {"the stack pointer is given back", FROM(C(RESTORER), .in_kernel = true),
+           WORDS(7, 0, SIGNAL(0, SP) = AT(24), SIGNAL(0, IP) = C(LEAF), [24] = C(ROOT)),
+           ENDS(BAD_MEMORY, 0, 0)},
+          {"no kernel makes such flags", FROM(C(RESTORER), .in_kernel = true),
+           WORDS(8, 0, SIGNAL(0, CS) = 0x33, SIGNAL(0, SP) = AT(24),
+                 SIGNAL(0, IP) = C(LEAF), [24] = C(ROOT)),
+           ENDS(BAD_MEMORY, 0, 0)},
+          {"nor another context behind it", FROM(C(RESTORER), .in_kernel = true),
+           WORDS(7, AT(30), SIGNAL(0, CS) = 0x33, SIGNAL(0, SP) = AT(24),
+                 SIGNAL(0, IP) = C(LEAF), [24] = C(ROOT)),
+           ENDS(BAD_MEMORY, 0, 0)},
+          {"the kernel is not at work", FROM(C(RESTORER)),
+           WORDS(8, 0, SIGNAL(0, SP) = AT(24), SIGNAL(0, IP) = C(LEAF), [24] = C(ROOT)),
+           CALLERS(EXACT(C(LEAF)), C(ROOT)), ENDS(COMPLETE, 2, 0)});
+}

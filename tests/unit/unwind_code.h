@@ -53,6 +53,7 @@ enum code_function {
 #define CODE_SIGNAL_BX 128
 #define CODE_SIGNAL_SP 160
 #define CODE_SIGNAL_IP 168
+#define CODE_SIGNAL_CS 184
 
 static const struct cfi_rule code_rules[CODE_END] = {
     [CODE_ROOT] = {.kind = CFI_ROOT},
