@@ -77,6 +77,25 @@ bool code_doubts_has_rows(const struct code_doubts *doubts)
     return doubts->row_count > 0;
 }
 
+bool code_doubts_has_function(const struct code_doubts *doubts, uint64_t function)
+{
+    size_t low = 0;
+    size_t high = doubts->row_count;
+    if (high == 0 || function < doubts->rows[0].function ||
+        function > doubts->rows[high - 1].function) {
+        return false;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (doubts->rows[middle].function < function) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return doubts->rows[low].function == function;
+}
+
 int code_doubts_add(struct code_doubts *doubts, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule, uint64_t function)
 {

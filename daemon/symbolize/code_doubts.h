@@ -31,7 +31,10 @@ int code_doubts_call(struct code_doubts *doubts, uint64_t target);
 /* A jump leads to an address, where the stack is not as at a call. */
 int code_doubts_jump(struct code_doubts *doubts, uint64_t target);
 
-/* Data has the address of a function: a jump through it may lead there. */
+/* Whether rows are kept of a function that begins at an address; all were added, in order. */
+bool code_doubts_has_function(const struct code_doubts *doubts, uint64_t function);
+
+/* Data or code has the address of a function: a jump through it may lead there. */
 int code_doubts_point(struct code_doubts *doubts, uint64_t function);
 
 /* The function at an address goes on at another with the stack that it was entered with. */

@@ -146,7 +146,8 @@ static bool is_trampoline(const struct code_region *region, size_t number)
     return region->sites[first].effect.sight == CODE_SIGHT_SIGRETURN &&
            first + 1 < region->site_count &&
            region->sites[first + 1].effect.sight == CODE_SIGHT_SYSCALL &&
-           !region->sites[first + 1].is_target && !region->sites[first + 1].is_taken;
+           !region->sites[first + 1].is_target && !region->sites[first + 1].is_taken &&
+           region->sites[first + 1].start == CODE_START_NONE;
 }
 
 bool code_forks_is_late(const struct code_region *region, size_t number)

@@ -290,6 +290,22 @@ static void take_backward(struct code_forward *state, const struct code_backward
     }
 }
 
+/* At a label that its own return shows to be a start: a jump may have led there instead, with
+ * registers of the caller's elsewhere. */
+static void keep_own(struct code_forward *state, const struct code_backward *backward)
+{
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        state->own[i] = backward->kept[i].kind == CODE_PLACE_OWN;
+    }
+}
+
+/* Whether what follows shows that a function begins; where a pointer leads to it, for certain. */
+static bool is_shown(const struct code_site *site, const struct code_backward *backward)
+{
+    bool is_certain = backward->trust == CODE_TRUST_SURE;
+    return code_backward_is_return(backward) && (is_certain || !site->is_pointed);
+}
+
 /* Before the first round: what no other instruction has to say. A label is a function's start if
  * its own return says so. */
 static void begin(const struct code_region *region, const struct code_backward *backward,
@@ -297,7 +313,7 @@ static void begin(const struct code_region *region, const struct code_backward *
 {
     for (size_t i = 0; i < region->site_count; i++) {
         enum code_start start = region->sites[i].start;
-        bool returns = code_backward_is_return(&backward[i]);
+        bool returns = is_shown(&region->sites[i], &backward[i]);
         states[i] = (struct code_forward){.slot_offset = CODE_UNKNOWN};
         bool is_label = start == CODE_START_LABEL && backward[i].trust == CODE_TRUST_SURE;
         if (code_start_is_function(start) || (is_label && returns)) {
@@ -305,6 +321,9 @@ static void begin(const struct code_region *region, const struct code_backward *
             states[i].origin = start == CODE_START_CALLED ? CODE_ORIGIN_CERTAIN
                                : returns                  ? CODE_ORIGIN_CALL
                                                           : CODE_ORIGIN_SYMBOL;
+            if (is_label) {
+                keep_own(&states[i], &backward[i]);
+            }
         }
     }
 }

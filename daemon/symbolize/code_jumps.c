@@ -11,6 +11,12 @@
 
 #define SWITCH_SITES_MAX 24 /* from where the stack pointer is set to the jump */
 
+struct jumps {
+    const struct code_region *region;
+    size_t site_count; /* of the region: those behind them belong to the next */
+    struct code_doubts *doubts;
+};
+
 /* How an instruction leaves. */
 enum leave {
     LEAVE_TAIL,      /* as a function that has been called leaves for the next */
@@ -59,27 +65,28 @@ static enum leave how_it_leaves(const struct code_region *region, size_t number,
 }
 
 /* Notes one target, CODE_DOUBTS_ANYWHERE for one that nothing tells. */
-static int note_target(const struct code_region *region, const struct code_site *site,
-                       enum leave leave, uint64_t target, struct code_doubts *doubts)
+static int note_target(const struct jumps *jumps, const struct code_site *site, enum leave leave,
+                       uint64_t target)
 {
+    const struct code_region *region = jumps->region;
     if (leave == LEAVE_PASS) {
-        return code_doubts_pass(doubts, region->start + site->function, target);
+        return code_doubts_pass(jumps->doubts, region->start + site->function, target);
     }
-    bool leaves_region = code_region_find(region, target) == NULL;
-    return leave == LEAVE_FRAME && leaves_region ? code_doubts_jump(doubts, target) : 0;
+    const struct code_site *next = code_region_find(region, target);
+    bool leaves_region = next == NULL || code_region_number(region, next) >= jumps->site_count;
+    return leave == LEAVE_FRAME && leaves_region ? code_doubts_jump(jumps->doubts, target) : 0;
 }
 
 /* Notes a jump with all its targets. */
-static int note_jump(const struct code_region *region, const struct code_site *site,
-                     enum leave leave, struct code_doubts *doubts)
+static int note_jump(const struct jumps *jumps, const struct code_site *site, enum leave leave)
 {
-    const struct code_table table = code_region_table(region, site);
+    const struct code_table table = code_region_table(jumps->region, site);
     if (site->effect.flow != CODE_INDIRECT) {
-        return note_target(region, site, leave, site->effect.target, doubts);
+        return note_target(jumps, site, leave, site->effect.target);
     }
-    int r = table.count > 0 ? 0 : note_target(region, site, leave, CODE_DOUBTS_ANYWHERE, doubts);
+    int r = table.count > 0 ? 0 : note_target(jumps, site, leave, CODE_DOUBTS_ANYWHERE);
     for (size_t i = 0; r == 0 && i < table.count; i++) {
-        r = note_target(region, site, leave, region->targets[table.first + i], doubts);
+        r = note_target(jumps, site, leave, jumps->region->targets[table.first + i]);
     }
     return r;
 }
@@ -101,10 +108,11 @@ static bool is_switched_return(const struct code_region *region, size_t number,
     return !knows_stack && is_switch(region, number);
 }
 
-static int note_site(const struct code_region *region, size_t number,
-                     const struct code_forward *forward, const struct code_backward *backward,
-                     struct code_doubts *doubts)
+static int note_site(const struct jumps *jumps, size_t number, const struct code_forward *forward,
+                     const struct code_backward *backward)
 {
+    const struct code_region *region = jumps->region;
+    struct code_doubts *doubts = jumps->doubts;
     const struct code_site *site = &region->sites[number];
     bool is_executed = forward->reached == CODE_TRUST_SURE || backward->trust == CODE_TRUST_SURE;
     switch ((enum code_flow)site->effect.flow) {
@@ -119,7 +127,7 @@ static int note_site(const struct code_region *region, size_t number,
     case CODE_JUMP:
     case CODE_BRANCH:
     case CODE_INDIRECT:
-        return note_jump(region, site, how_it_leaves(region, number, forward, backward), doubts);
+        return note_jump(jumps, site, how_it_leaves(region, number, forward, backward));
     case CODE_NEXT:
     case CODE_END:
         break;
@@ -127,13 +135,15 @@ static int note_site(const struct code_region *region, size_t number,
     return 0;
 }
 
-int code_jumps_note(const struct code_region *region, const struct code_forward *forward,
-                    const struct code_backward *backward, struct code_doubts *doubts)
+int code_jumps_note(const struct code_region *region, size_t site_count,
+                    const struct code_forward *forward, const struct code_backward *backward,
+                    struct code_doubts *doubts)
 {
+    const struct jumps jumps = {region, site_count, doubts};
     int r = 0;
-    for (size_t i = 0; r == 0 && i < region->site_count; i++) {
+    for (size_t i = 0; r == 0 && i < site_count; i++) {
         if (!code_site_has_row(&region->sites[i])) {
-            r = note_site(region, i, &forward[i], &backward[i], doubts);
+            r = note_site(&jumps, i, &forward[i], &backward[i]);
         }
     }
     return r;

@@ -5,9 +5,10 @@
  * these:
  *
  * - The backward look is sure: from here the flow comes to a return, whatever led here.
- * - Both looks say the same, and the function has no jump whose target only a register tells. If a
- *   call on the way did not return, or took words off the stack, or the start were none, they would
- *   differ. A frame pointer holds for all ways into the function.
+ * - Both looks say the same, and the function has no jump whose target only a register tells, and
+ * no pointer leads to it where only a symbol says that it is called. If a call on the way did not
+ *   return, or took words off the stack, or the start were none, they would differ. A frame pointer
+ *   holds for all ways into the function.
  * - The forward look begins where a function is called for certain, and nothing else leads into the
  *   function: it has no such jump either. Where only a symbol says that it is called, the jumps of
  *   all other code count, too (code_doubts.h).
@@ -85,12 +86,6 @@ static void take_saved(struct cfi_rule *rule, const struct cfi_rule *before, int
     }
 }
 
-/* The first instruction of the function that one lies in. */
-static size_t function_of(const struct code_region *region, const struct code_site *site)
-{
-    return region->numbers[site->function] - 1;
-}
-
 /* Whether it jumps to where nothing tells, with a frame. */
 static bool is_wild(const struct code_site *site, const struct code_forward *forward)
 {
@@ -99,20 +94,44 @@ static bool is_wild(const struct code_site *site, const struct code_forward *for
            !is_tail;
 }
 
-void code_proof_prepare(const struct code_region *region, const struct code_forward *forward)
+bool code_proof_begins_scope(const struct code_region *region, size_t number,
+                             const struct code_backward *backward)
 {
-    memset(region->marks, 0, region->site_count);
-    for (size_t i = 0; i < region->site_count; i++) {
-        if (is_wild(&region->sites[i], &forward[i])) {
-            region->marks[function_of(region, &region->sites[i])] = 1;
-        }
-    }
+    const struct code_site *site = &region->sites[number];
+    bool is_shown = backward[number].trust == CODE_TRUST_SURE && backward[number].returns != 0 &&
+                    code_backward_is_return(&backward[number]);
+    return code_start_is_function(site->start) || (site->is_pointed && is_shown);
 }
 
-/* Whether a jump of its function may lead to it from where nothing tells. */
+void code_proof_prepare(const struct code_region *region, const struct code_forward *forward,
+                        const struct code_backward *backward)
+{
+    size_t first = 0;
+    bool is_any_wild = false;
+    for (size_t i = 0; i < region->site_count; i++) {
+        if (code_proof_begins_scope(region, i, backward)) {
+            memset(region->marks + first, is_any_wild, i - first);
+            first = i;
+            is_any_wild = false;
+        }
+        is_any_wild = is_any_wild || is_wild(&region->sites[i], &forward[i]);
+    }
+    memset(region->marks + first, is_any_wild, region->site_count - first);
+}
+
+/* Whether a jump of its scope may lead to it from where nothing tells. */
 static bool is_open(const struct code_region *region, const struct code_site *site)
 {
-    return !code_site_has_row(site) && region->marks[function_of(region, site)] != 0;
+    return !code_site_has_row(site) && region->marks[code_region_number(region, site)] != 0;
+}
+
+/* Whether a jump through a pointer may have entered its function, with any stack: only a symbol
+ * says that it was called. */
+static bool is_entered(const struct code_region *region, const struct code_site *site,
+                       const struct code_forward *forward)
+{
+    const struct code_site *first = &region->sites[region->numbers[site->function] - 1];
+    return forward->origin == CODE_ORIGIN_SYMBOL && first->is_pointed;
 }
 
 /* What the forward look alone proves, as the origin of its ways. */
@@ -121,8 +140,8 @@ static enum code_origin proof_of_forward(const struct code_region *region,
                                          const struct code_forward *forward,
                                          const struct code_backward *backward)
 {
-    bool is_entered = site->is_taken && !code_backward_is_return(backward);
-    return forward->reached == CODE_TRUST_SURE && !is_entered && !is_open(region, site)
+    bool is_reached = site->is_taken && !code_backward_is_return(backward);
+    return forward->reached == CODE_TRUST_SURE && !is_reached && !is_open(region, site)
                ? (enum code_origin)forward->origin
                : CODE_ORIGIN_NONE;
 }
@@ -147,12 +166,13 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
         return unproved;
     }
     if (is_sure) {
-        if (agree) {
+        if (agree && !is_open(region, site)) {
             take_saved(&behind, &before, forward->values[ARCH_DWARF_SP]);
         }
         return behind;
     }
-    bool is_proved = agree && returns && !is_open(region, site);
+    bool is_proved =
+        agree && returns && !is_open(region, site) && !is_entered(region, site, forward);
     enum code_origin origin =
         is_proved ? CODE_ORIGIN_CALL : proof_of_forward(region, site, forward, backward);
     if (before.kind == CFI_NONE || origin == CODE_ORIGIN_NONE) {

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEP_BYTES_MAX 128
+
 /* Goes through rows and functions in the order of their addresses. */
 struct cursor {
     const struct cfi_table *table;
@@ -98,12 +100,29 @@ static void note_targets(const struct code_region *region)
     }
 }
 
+/*
+ * How far the instruction at `at`, into which a pointer leads at `cut`, makes what follows
+ * doubtful: up to where both ways to decode it are in step. One of the two may be of no code.
+ */
+static size_t find_step(const uint8_t *code, size_t bytes, size_t at, size_t cut, size_t whole)
+{
+    uint64_t callee = 0;
+    size_t ahead = at + whole;
+    size_t behind = cut;
+    while (ahead != behind && behind < bytes && ahead < bytes && ahead - at < STEP_BYTES_MAX) {
+        size_t *lower = ahead < behind ? &ahead : &behind;
+        *lower += code_effect_skip(code + *lower, bytes - *lower, *lower, &callee);
+    }
+    return ahead > behind ? ahead : behind;
+}
+
 int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes, uint64_t start,
                      const struct cfi_table *table, const struct code_starts *starts)
 {
     struct code_region region = {.start = start, .bytes = bytes};
     size_t capacity = 0;
     uint32_t function = 0;
+    size_t split_end = 0; /* what stands before it may be decoded out of step */
     int r = 0;
     region.numbers = calloc(bytes + 1, sizeof *region.numbers);
     if (region.numbers == NULL) {
@@ -121,11 +140,18 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
         };
         function = code_start_is_function(site.start) ? site.at : function;
         site.function = function;
+        site.is_pointed = site.start != CODE_START_NONE && code_starts_is_pointed(starts, address);
         uint64_t boundary = next_boundary(&cursor);
         if (boundary - address < site.effect.bytes) {
+            if (code_starts_find(starts, boundary) == CODE_START_LABEL &&
+                code_starts_is_pointed(starts, boundary)) {
+                size_t step = find_step(code, bytes, at, boundary - start, site.effect.bytes);
+                split_end = step > split_end ? step : split_end;
+            }
             site.effect =
                 (struct code_effect){.bytes = (uint8_t)(boundary - address), .flow = CODE_END};
         }
+        site.is_split = at < split_end;
         at += site.effect.bytes;
         region.has_syscall |= site.effect.sight == CODE_SIGHT_SYSCALL;
         if (site.effect.flow == CODE_CALL) {

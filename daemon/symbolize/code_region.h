@@ -5,7 +5,7 @@
 #include "code_effect.h"
 #include "code_starts.h"
 
-#define CODE_REGION_BYTES_MAX ((size_t)128 << 10)
+#define CODE_REGION_BYTES_MAX ((size_t)256 << 10)
 
 /* One instruction, and what else is known of its place. */
 struct code_site {
@@ -13,6 +13,7 @@ struct code_site {
     uint32_t at;       /* from the region's start */
     uint32_t function; /* where the last function begins up to here, from there, or 0 */
     uint8_t start;     /* enum code_start */
+    bool is_pointed;   /* data has its address */
     bool is_last;      /* its function ends behind it, by its size */
     bool goes_on;      /* what stands behind it is of the same function, for certain */
     bool is_target;    /* a direct jump leads to it */

@@ -15,6 +15,7 @@
 
 #include "arch_x86_64.h"
 #include "cleanup.h"
+#include "code_addresses.h"
 #include "code_backward.h"
 #include "code_doubts.h"
 #include "code_forks.h"
@@ -26,6 +27,7 @@
 #include "code_returns.h"
 #include "code_starts.h"
 #include "code_tables.h"
+#include "code_thunks.h"
 #include "eh_frame.h"
 #include "elf_go.h"
 #include "extremes.h"
@@ -41,7 +43,7 @@
 #define AROUND_BYTES        128
 #define AROUND_INSIDE_BYTES 8192
 
-#define REGION_BYTES 4096
+#define REGION_BYTES ((size_t)16 << 10)
 #define WINDOW_BYTES ((size_t)1 << 20)
 #define STEP_BYTES   ((size_t)16 << 10)
 #define PARTS_MAX    64
@@ -83,6 +85,14 @@ struct code_rows {
     struct code_part parts[PARTS_MAX];
     size_t part_count;
     uint8_t *kinds; /* of each rule of the table: KIND_COVERS and so on */
+};
+
+/* A region that is looked at: from `start`, where rows begin that lead to the code without them. */
+struct extent {
+    uint64_t start;
+    uint64_t at; /* up to which rows are known; it goes on from here */
+    uint64_t end;
+    bool is_cut; /* within a function, or where one may begin */
 };
 
 /* What a row's rule is, as cfi_table_stretch() is told. */
@@ -220,13 +230,14 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
                    : cfi_builder_add(rows->builder, stretch.start, stretch.end, rule);
 }
 
-/* Gives each instruction that no row covers its rule. */
+/* Gives each of the first instructions that no row covers its rule. */
 static int add_rules(const struct code_rows *rows, const struct code_region *region,
-                     const struct code_forward *forward, const struct code_backward *backward)
+                     const struct code_forward *forward, const struct code_backward *backward,
+                     size_t site_count)
 {
-    int r = code_jumps_note(region, forward, backward, rows->doubts);
-    code_proof_prepare(region, forward);
-    for (size_t i = 0; r == 0 && i < region->site_count; i++) {
+    int r = code_jumps_note(region, site_count, forward, backward, rows->doubts);
+    code_proof_prepare(region, forward, backward);
+    for (size_t i = 0; r == 0 && i < site_count; i++) {
         if (!cfi_rule_covers(region->sites[i].row)) {
             bool by_symbol = false;
             struct cfi_rule rule =
@@ -258,10 +269,30 @@ static const uint8_t *read_code(struct code_rows *rows, const struct code_part *
     return rows->window + (address - rows->window_start);
 }
 
-static int add_region(struct code_rows *rows, const struct code_part *part, uint64_t start,
-                      size_t bytes)
+/* How many of a region's instructions get their rules with it. Where the region is cut within a
+ * function, those that follow the last that begins one belong to the next region. */
+static size_t count_settled(const struct code_region *region, const struct code_backward *backward,
+                            const struct extent *extent)
+{
+    for (size_t i = region->site_count; extent->is_cut && i-- > 0;) {
+        uint64_t address = region->start + region->sites[i].at;
+        if (address < extent->at + REGION_BYTES / 2) {
+            return 0;
+        }
+        if (code_proof_begins_scope(region, i, backward)) {
+            return i;
+        }
+    }
+    return region->site_count;
+}
+
+/* Adds the rules of a region. Returns 0 and moves its end to where they end; to where it begins if
+ * it has to be larger. */
+static int add_region(struct code_rows *rows, const struct code_part *part, struct extent *extent)
 {
     struct code_region region;
+    uint64_t start = extent->start;
+    size_t bytes = extent->end - start;
     const uint8_t *code = read_code(rows, part, start, &bytes);
     int r = code_region_init(&region, code, bytes, start, rows->table, rows->starts);
     if (r < 0) {
@@ -278,7 +309,9 @@ static int add_region(struct code_rows *rows, const struct code_part *part, uint
                code_backward_run(&region, rows->table, backward) &&
                code_returns_run(&region, rows->table, backward) &&
                code_forward_run(&region, backward, forward)) {
-        r = add_rules(rows, &region, forward, backward);
+        size_t settled = count_settled(&region, backward, extent);
+        extent->end = settled < region.site_count ? start + region.sites[settled].at : extent->end;
+        r = add_rules(rows, &region, forward, backward, settled);
     } else {
         rows->is_all_read = false;
     }
@@ -286,14 +319,33 @@ static int add_region(struct code_rows *rows, const struct code_part *part, uint
     return r;
 }
 
-/* Where a region that begins at `start` and has to hold `at` ends: a larger one does at the next
- * function, since every round goes over all of it. */
-static uint64_t cut_region(const struct code_rows *rows, uint64_t start, uint64_t at, uint64_t end)
+/* The next start of a kind, or a better one, at or behind an address, and before a limit. */
+static uint64_t next_start(const struct code_rows *rows, uint64_t address, enum code_start kind,
+                           uint64_t limit)
 {
-    uint64_t limit = start + CODE_REGION_BYTES_MAX;
-    uint64_t cut = code_starts_next(rows->starts, at + REGION_BYTES);
-    limit = cut < limit ? cut : limit;
-    return end < limit ? end : limit;
+    uint64_t next = code_starts_next(rows->starts, address);
+    while (next < limit && code_starts_find(rows->starts, next) < kind) {
+        next = code_starts_next(rows->starts, next + 1);
+    }
+    return next < limit ? next : limit;
+}
+
+/*
+ * Cuts a larger region, since every round goes over all of it: at a function, or, if a label comes
+ * first, behind the code from that label to the next, which has to show that a function begins at
+ * the label.
+ */
+static void cut_extent(const struct code_rows *rows, struct extent *extent, enum code_start kind)
+{
+    uint64_t limit = extent->start + CODE_REGION_BYTES_MAX;
+    limit = limit < extent->end ? limit : extent->end;
+    uint64_t cut = next_start(rows, extent->at + REGION_BYTES, kind, limit);
+    if (cut < limit && !code_start_is_function(code_starts_find(rows->starts, cut))) {
+        cut = next_start(rows, cut + 1, kind, limit);
+    }
+    bool is_function = cut < limit && code_start_is_function(code_starts_find(rows->starts, cut));
+    extent->is_cut = cut < extent->end && !is_function;
+    extent->end = cut;
 }
 
 /* Where a region that must reach `end` ends: behind the rows that follow, and the stretches among
@@ -320,6 +372,25 @@ static bool is_padding(struct code_rows *rows, const struct code_part *part, uin
     return code_effect_is_padding(code, bytes);
 }
 
+/* Adds the rules of a part of a region that others cannot change: up to a label if that shows that
+ * a function begins, else up to one behind it, or a function; and if all is too large, of all. */
+static int add_settled(struct code_rows *rows, const struct code_part *part, struct extent *extent)
+{
+    static const enum code_start cuts[] = {CODE_START_LABEL, CODE_START_FUNCTION,
+                                           CODE_START_FUNCTION};
+    const size_t count = sizeof cuts / sizeof *cuts;
+    const struct extent whole = *extent;
+    int r = 0;
+    extent->end = extent->start;
+    for (size_t i = 0; r == 0 && i < count && extent->end == extent->start; i++) {
+        *extent = whole;
+        cut_extent(rows, extent, cuts[i]);
+        extent->is_cut = extent->is_cut && i + 1 < count;
+        r = add_region(rows, part, extent);
+    }
+    return r;
+}
+
 /* Takes the stretch without rows from `at` to `end`. Returns 0 and where to go on, or an error. */
 static int add_stretch(struct code_rows *rows, const struct code_part *part, uint64_t at,
                        uint64_t end, uint64_t *ret_next)
@@ -330,14 +401,17 @@ static int add_stretch(struct code_rows *rows, const struct code_part *part, uin
         return 0;
     }
     uint64_t start = rows_before(rows->table, at, around, part->start);
-    uint64_t stop = cut_region(rows, start, at, rows_behind(rows->table, end, around, part->end));
-    *ret_next = stop > end && around == AROUND_INSIDE_BYTES ? stop : end < stop ? end : stop;
+    uint64_t stop = rows_behind(rows->table, end, around, part->end);
     if (rows->left_visits == 0) {
         rows->is_all_read = false;
         *ret_next = part->end;
         return 0;
     }
-    return add_region(rows, part, start, stop - start);
+    struct extent extent = {start, at, stop, false};
+    int r = add_settled(rows, part, &extent);
+    bool goes_on = extent.end > end && around == AROUND_INSIDE_BYTES;
+    *ret_next = goes_on || extent.end < end ? extent.end : end;
+    return r;
 }
 
 /*
@@ -465,6 +539,21 @@ static const struct code_part *find_part(const struct code_rows *rows, uint64_t 
     return NULL;
 }
 
+/* The return of a thunk through which functions return has a frame of a word less than its row
+ * says, which begins before it. */
+static int add_return_thunk(const struct code_rows *rows, const uint8_t *code, size_t bytes,
+                            uint64_t start)
+{
+    const size_t before = CODE_THUNKS_RETURN_AT;
+    if (bytes < before || !code_thunks_is_return(code + before, bytes - before)) {
+        return 0;
+    }
+    uint64_t at = start + before + CODE_THUNKS_RETURN_BYTES - 1;
+    struct cfi_rule rule = *cfi_table_find(rows->table, at);
+    rule.cfa_offset -= CODE_WORD_BYTES;
+    return cfi_builder_add(rows->builder, at, start + bytes, &rule);
+}
+
 /* The functions of which the file's own rows do not tell all. */
 static int add_resumers(struct code_rows *rows)
 {
@@ -482,6 +571,7 @@ static int add_resumers(struct code_rows *rows)
         rows->window_bytes = 0;
         const uint8_t *code = read_code(rows, part, start, &bytes);
         r = code_resumers_add(code, bytes, start, rows->builder);
+        r = r == 0 ? add_return_thunk(rows, code, bytes, start) : r;
     }
     return r;
 }
@@ -586,6 +676,37 @@ static int add_kept(struct code_rows *rows)
     return r < 0 ? r : kept_registers_add_rows(rows->kept, rows->table, rows->builder);
 }
 
+/* Notes of which functions code has the address, if that matters. */
+static int note_addresses(struct code_rows *rows, const struct code_part *part)
+{
+    bool is_fixed = elf_file_is_fixed(rows->file);
+    int r = 0;
+    rows->window_bytes = 0;
+    for (uint64_t at = part->start; r == 0 && at < part->end;) {
+        size_t bytes = part->end - at < WINDOW_BYTES / 2 ? part->end - at : WINDOW_BYTES / 2;
+        if (bytes > rows->left_bytes) {
+            return code_doubts_jump(rows->doubts, CODE_DOUBTS_ANYWHERE);
+        }
+        rows->left_bytes -= bytes;
+        uint64_t end = at + bytes;
+        const uint8_t *code = read_code(rows, part, at, &bytes);
+        r = code_addresses_note(code, bytes, at, is_fixed, rows->table, rows->doubts);
+        at = end == part->end ? end : end - CODE_ADDRESSES_SHARED_BYTES;
+    }
+    return r;
+}
+
+/* Settles what was kept, once all code was read. */
+static int settle_doubts(struct code_rows *rows)
+{
+    int r = 0;
+    rows->left_bytes = CALLS_BYTES_MAX;
+    for (size_t i = 0; r == 0 && code_doubts_has_rows(rows->doubts) && i < rows->part_count; i++) {
+        r = note_addresses(rows, &rows->parts[i]);
+    }
+    return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
+}
+
 /* Rows for the code that no row covers. */
 static int add_uncovered(struct code_rows *rows)
 {
@@ -607,7 +728,7 @@ static int add_uncovered(struct code_rows *rows)
     if (r == 0 && !rows->is_all_read) {
         r = code_doubts_jump(rows->doubts, CODE_DOUBTS_ANYWHERE);
     }
-    return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
+    return r < 0 ? r : settle_doubts(rows);
 }
 
 /* Rows for small stretches of code that no row covers. */
@@ -641,18 +762,21 @@ static int add_small(struct code_rows *rows)
         }
         return 0;
     }
-    return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
+    return r < 0 ? r : settle_doubts(rows);
 }
 
 /* Rows of the extent: those that correct the file's own come first. */
 static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
 {
     find_parts(rows);
-    for (size_t i = 0; i < rows->part_count; i++) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
         rows->window_bytes = 0;
         look_through(rows, &rows->parts[i]);
     }
-    int r = add_resumers(rows);
+    if (r == 0) {
+        r = add_resumers(rows);
+    }
     if (r == 0) {
         r = add_kept(rows);
     }

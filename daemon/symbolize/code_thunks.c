@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Finds thunks in position-independent 32-bit code. A thunk loads its return address into a
+ * Recognises thunks by their bytes.
+ *
+ * In position-independent 32-bit code a thunk loads its return address into a
  * register and returns, so that its caller learns its own address. The thunk of the C library's
  * start files, which every program has, and others written in assembly have no call frames, and
  * their callers no frame pointer. So the thunk's four bytes are searched for in all code. Wherever
@@ -14,6 +16,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define THUNK_BYTES  ((size_t)4)
 #define WINDOW_BYTES ((size_t)1 << 20)
@@ -67,4 +70,11 @@ int code_thunks_add(const struct elf_file *file, struct cfi_builder *builder)
         }
     }
     return r;
+}
+
+bool code_thunks_is_return(const uint8_t *code, size_t bytes)
+{
+    /* lea 8(%rsp), %rsp; ret */
+    static const uint8_t end[CODE_THUNKS_RETURN_BYTES] = {0x48, 0x8d, 0x64, 0x24, 0x08, 0xc3};
+    return bytes >= sizeof end && memcmp(code, end, sizeof end) == 0;
 }

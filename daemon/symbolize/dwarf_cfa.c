@@ -25,6 +25,7 @@
 #include "dwarf_cfa.h"
 
 #include "arch_x86_64.h"
+#include "code_thunks.h"
 #include "dwarf_expression.h"
 
 #include <errno.h>
@@ -570,6 +571,18 @@ int dwarf_cfa_begin(struct dwarf_cie *cie, struct dwarf_cursor program)
     return r;
 }
 
+/* Whether the last row is as that of a thunk through which functions return. */
+static bool is_return_thunk(const struct machine *machine, uint64_t start, uint64_t end)
+{
+    const struct cfi_rule *rule = &machine->state.rule;
+    uint64_t bytes = end - machine->row_start;
+    return machine->row_start - start == CODE_THUNKS_RETURN_AT &&
+           bytes >= CODE_THUNKS_RETURN_BYTES &&
+           bytes <= CODE_THUNKS_RETURN_BYTES + CODE_THUNKS_TRAP_BYTES && rule->kind == CFI_OFFSET &&
+           rule->cfa_register == ARCH_DWARF_SP && rule->cfa_offset == 2 * ARCH_WORD_BYTES &&
+           rule->signal_frame == 0;
+}
+
 int dwarf_cfa_run(const struct dwarf_cie *cie, struct dwarf_cursor program, uint64_t start,
                   uint64_t end, struct cfi_builder *builder)
 {
@@ -594,7 +607,8 @@ int dwarf_cfa_run(const struct dwarf_cie *cie, struct dwarf_cursor program, uint
     }
     /* They are saved for the handler that the function may go on in, which gets its arguments so.
      */
-    if (machine.saves_result[0] && machine.saves_result[1] && cie->initial.signal_frame == 0) {
+    bool saves_both = machine.saves_result[0] && machine.saves_result[1];
+    if ((saves_both && cie->initial.signal_frame == 0) || is_return_thunk(&machine, start, end)) {
         cfi_builder_resumer(builder, start, end);
     }
     r = add_row(&machine);

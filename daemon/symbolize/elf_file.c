@@ -53,6 +53,12 @@ enum elf_machine elf_file_machine(const struct elf_file *file)
                                                              : ELF_MACHINE_OTHER;
 }
 
+bool elf_file_is_fixed(const struct elf_file *file)
+{
+    GElf_Ehdr header;
+    return gelf_getehdr(file->elf, &header) != NULL && header.e_type == ET_EXEC;
+}
+
 bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes)
 {
     return offset <= file->file_bytes && bytes <= file->file_bytes - offset;

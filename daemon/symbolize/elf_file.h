@@ -35,6 +35,9 @@ enum elf_machine {
 };
 enum elf_machine elf_file_machine(const struct elf_file *file);
 
+/* Whether it is mapped at the addresses that it was linked for: numbers in it may be addresses. */
+bool elf_file_is_fixed(const struct elf_file *file);
+
 bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes);
 
 /* Fills `buffer` from the file; less when it has shrunk. */

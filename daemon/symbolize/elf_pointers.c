@@ -82,12 +82,6 @@ static int call_for_words(struct pointers *pointers, const GElf_Shdr *section)
     return r;
 }
 
-static bool is_fixed(const struct elf_file *file)
-{
-    GElf_Ehdr header;
-    return gelf_getehdr(file->elf, &header) != NULL && header.e_type == ET_EXEC;
-}
-
 static int read_pointers(struct pointers *pointers, bool with_words)
 {
     Elf_Scn *section = NULL;
@@ -134,6 +128,6 @@ int elf_pointers_to_code(const struct elf_file *file, elf_pointer_fn on_pointer,
         pointers.end = max_u64(pointers.end, segment->vaddr + segment->size_bytes);
     }
     pointers.first = min_u64(pointers.first, pointers.end);
-    int r = read_pointers(&pointers, is_fixed(file));
+    int r = read_pointers(&pointers, elf_file_is_fixed(file));
     return r == 0 && pointers.is_cut ? -E2BIG : r;
 }

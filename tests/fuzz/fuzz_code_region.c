@@ -69,7 +69,7 @@ static void check(struct code_region *region, const struct cfi_table *table)
     bool is_settled = code_backward_run(region, table, backward) &&
                       code_returns_run(region, table, backward) &&
                       code_forward_run(region, backward, forward);
-    code_proof_prepare(region, forward);
+    code_proof_prepare(region, forward, backward);
     for (size_t i = 0; is_settled && i < region->site_count; i++) {
         bool by_symbol = false;
         struct cfi_rule rule = code_forks_rule(region, i, &forward[i], &backward[i], &by_symbol);

@@ -234,6 +234,8 @@ endif()
 
 truth_program(thunks_st tail.c thunks.truth
     OPTIONS ${plain} -mindirect-branch=thunk -mfunction-return=thunk -fcf-protection=none -DTRUTH_STEP)
+truth_program(thunk_ret thunk_ret.c thunk_ret.truth
+    OPTIONS ${plain} -mfunction-return=thunk -fcf-protection=none -DTRUTH_STEP)
 
 # C without any call-frame information of its own.
 set(bare -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions)
@@ -420,11 +422,10 @@ foreach(name sizeless size_bare size_next)
 endforeach()
 
 # More that misleads, by their numbers in hidden.c, stacks.c and compiled.c.
-set(known_ops_lea "a pointer that code with call frames computes is not known, and it may jump there with a frame")
 set(case_number 0)
 foreach(case callee_pops over_data phantom landing ops_cfi ops_aligned dispatch tail_table two_doubts label_ret far_middle
     callee_push immediate far_cold swallowed trampoline thunked truncated huge shared_call falls_in
-    behind_none ops_lea)
+    behind_none ops_lea two_far cut_call kept_moved kept_vector to_syscall compensated)
     math(EXPR case_number "${case_number} + 1")
     set(options ${plain} -DTRUTH_QUIET -DTRUTH_CASE=${case_number})
     if(case STREQUAL immediate)

@@ -182,7 +182,8 @@ uint64_t cfi_builder_next(const struct cfi_builder *builder, uint64_t address);
 void cfi_builder_switch(struct cfi_builder *builder, uint64_t start, uint64_t end);
 /*
  * [start, end) is a function that may continue in another frame than its caller's
- * (code_resumers.h). A bounded number of them is kept, the first ones.
+ * (code_resumers.h), or a thunk through which functions return (code_thunks.h). A bounded number of
+ * them is kept, the first ones.
  */
 void cfi_builder_resumer(struct cfi_builder *builder, uint64_t start, uint64_t end);
 /* These functions, by a number from 0 on; false: there are no more. */

@@ -42,11 +42,17 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define TRAMPOLINE    16 /* a call that does not return in front of a signal trampoline */
 #define THUNKED       17 /* a jump through a table by a retpoline */
 #define TRUNCATED     18 /* another comparison stands nearer to the jump than the index's */
-#define HUGE          19 /* a function of more than 128 KiB */
+#define HUGE          19 /* a function of more than 256 KiB */
 #define SHARED_CALL   20 /* functions that share a tail with a call, jumped to from far away */
 #define FALLS_IN      21 /* a function that falls into the next one, which is never called else */
 #define BEHIND_NONE   22 /* returns to where no call stands before, but an end of a larger frame */
 #define OPS_LEA       23 /* as OPS_CFI, but its instructions compute where an operation is */
+#define TWO_FAR       24 /* as TWO_DOUBTS, 4 KiB away from the jump that leads between the calls */
+#define CUT_CALL      25 /* data that points to the last byte of a call */
+#define KEPT_MOVED    26 /* rbp is kept in another register while a jump leads to a label */
+#define KEPT_VECTOR   27 /* the same, in a vector register and with two labels */
+#define TO_SYSCALL    28 /* what looks like a signal trampoline, entered at its system call */
+#define COMPENSATED   29 /* entered with two words more, which its callee takes off */
 
 #if TRUTH_CASE == CALLEE_POPS
 __asm__(BEGIN(asm_leaf) "push %rdi\n push %rdi\n push %rdi\n call asm_inner\n mov (%rsp), %rdi\n"
@@ -161,7 +167,7 @@ __asm__(BEGIN(
                             ".long 3b - asm_words, 3b - asm_words\n .text\n");
 #elif TRUTH_CASE == HUGE
 __asm__(BEGIN(asm_leaf) "push %rbx\n lea asm_table(%rip), %rcx\n test %rdi, %rdi\n sete %al\n"
-                        "movzbl %al, %eax\n jmp *(%rcx,%rax,8)\n .skip 131072, 0x90\n"
+                        "movzbl %al, %eax\n jmp *(%rcx,%rax,8)\n .skip 262144, 0x90\n"
                         "4: test %rax, %rax\n jz 5f\n add $16, %rsp\n pop %rbx\n ret\n"
                         "5: call abort@plt\n3: call callback\n pop %rbx\n ret\n" END(asm_leaf)
                             TABLE("3b, 4b"));
@@ -188,6 +194,39 @@ __asm__(BEGIN(asm_leaf) ".cfi_startproc\n sub $16, %rsp\n .cfi_adjust_cfa_offset
                         "lea asm_spin(%rip), %r10\n lea asm_end(%rip), %r11\n jmp *%r10\n"
                         ".cfi_endproc\n" END(asm_leaf) BEGIN(asm_spin) SPIN
         "jmp *%r11\n" END(asm_spin) BEGIN(asm_end) "add $16, %rsp\n ret\n" END(asm_end));
+#elif TRUTH_CASE == TWO_FAR
+__asm__(BEGIN(
+    asm_leaf) "push %rbx\n lea asm_table(%rip), %rcx\n test %rdi, %rdi\n sete %al\n"
+              "movzbl %al, %eax\n test %rdi, %rdi\n jz 2f\n jmp *(%rcx,%rax,8)\n .skip 4200, 0x90\n"
+              "2: sub $16, %rsp\n test %rsi, %rsi\n jz 4f\n call abort@plt\n"
+              "3: call callback\n call asm_inner\n4: add $16, %rsp\n pop %rbx\n ret\n" END(asm_leaf)
+                  BEGIN(asm_inner) "pop %rcx\n pop %rbx\n ret\n" END(asm_inner) TABLE("3b, 2b"));
+#elif TRUTH_CASE == CUT_CALL
+__asm__(BEGIN(asm_inner) SPIN "ret\n" END(asm_inner) BEGIN(
+    asm_leaf) "lea other(%rip), %rax\n push %rax\n call asm_inner\n3: pop %r9\n ret\n" END(asm_leaf)
+            BEGIN(framed) ".cfi_startproc\n nop\n nop\nother: ret\n .cfi_endproc\n" END(framed)
+                TABLE("3b - 1"));
+#elif TRUTH_CASE == KEPT_MOVED
+__asm__(BEGIN(asm_leaf) "mov %rbp, %r11\n mov (%rbp), %rbp\n lea asm_table(%rip), %rcx\n"
+                        "mov (%rcx), %rcx\n jmp *%rcx\n"
+                        "2: " SPIN "mov %r11, %rbp\n ret\n" END(asm_leaf) TABLE("2b"));
+#elif TRUTH_CASE == KEPT_VECTOR
+__asm__(BEGIN(asm_leaf) "movq %rbp, %xmm1\n mov (%rbp), %rbp\n xor %eax, %eax\n"
+                        "lea asm_table(%rip), %rcx\n jmp *(%rcx,%rax,8)\n2: " SPIN
+                        "movq %xmm1, %rbp\n ret\n3: movq %xmm1, %rbp\n ret\n" END(asm_leaf)
+                            TABLE("2b, 3b"));
+#elif TRUTH_CASE == TO_SYSCALL
+__asm__(BEGIN(
+    asm_leaf) "push %rbx\n sub $512, %rsp\n mov stale_return(%rip), %rax\n mov %rax, 168(%rsp)\n"
+              "lea 552(%rsp), %rax\n mov %rax, 160(%rsp)\n 9: mov $39, %eax\n"
+              "jmp *asm_table(%rip)\n nop\n .balign 16\n nop\n mov $15, %eax\n8: syscall\n"
+              "dec %rdi\n jnz 9b\n add $512, %rsp\n pop %rbx\n ret\n" END(asm_leaf) TABLE("8b"));
+#elif TRUTH_CASE == COMPENSATED
+__asm__(BEGIN(asm_leaf) "push %rbx\n push %rbx\n mov stale_return(%rip), %rax\n mov %rax, (%rsp)\n"
+                        "jmp *asm_table(%rip)\n" END(asm_leaf)
+                            BEGIN(asm_tail) "3: " SPIN "call asm_inner\n ret\n" END(asm_tail)
+                                BEGIN(asm_inner) "pop %rcx\n pop %rax\n pop %rbx\n jmp *%rcx\n" END(
+                                    asm_inner) TABLE("3b"));
 #endif
 
 uint64_t stale_return __attribute__((used));
@@ -234,12 +273,20 @@ __attribute__((optimize("no-omit-frame-pointer"))) TRUTH_FUNCTION uint64_t outer
     return result;
 }
 
+TRUTH_FUNCTION uint64_t around(uint64_t count);
+__attribute__((optimize("no-omit-frame-pointer"))) TRUTH_FUNCTION uint64_t around(uint64_t count)
+{
+    uint64_t result = outer(count);
+    TRUTH_STAY();
+    return result;
+}
+
 int main(void)
 {
     uint64_t count = TRUTH_COUNT(100000);
     truth_begin();
     for (;; count ^= 1) {
-        (void)outer(count + 2);
+        (void)around(count + 2);
         TRUTH_STAY();
     }
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Looks for an instruction with call frames that has the address of a function without them, and a
+ * jump to what a register tells, with a frame, near it. An interpreter in assembly may go to its
+ * operations so. What compilers make is a call, or a jump that leaves no frame; their jumps through
+ * tables of their own count as well, and mark more than is needed.
+ *
+ * All code of a file is looked at by its bytes, and no instruction is decoded. So all are found,
+ * and some that are none. An address that is stored before it is jumped to is not found.
+ */
+#include "code_addresses.h"
+
+#include "arch_x86_64.h"
+#include "code_effect.h"
+
+#include <string.h>
+
+#define LEA_OPCODE    0x8d
+#define RELATIVE_MODE 0x05 /* ModRM: an address relative to the next instruction, */
+#define RELATIVE_MASK 0xc7 /* whatever register it is put into */
+#define LEA_BYTES     ((size_t)6)
+#define JUMP_OPCODE   0xff
+#define JUMP_BITS     0x20 /* ModRM: the opcode's other part */
+#define JUMP_MASK     0x38
+#define JUMP_BYTES    ((size_t)2)
+#define NEAR_BYTES    (CODE_ADDRESSES_SHARED_BYTES / 2)
+
+struct code {
+    const uint8_t *bytes;
+    size_t size;
+    uint64_t start;
+    const struct cfi_table *table;
+    struct code_doubts *doubts;
+};
+
+/* Whether the row of a jump says that its frame is not the return address alone. */
+static bool leaves_frame(const struct code *code, size_t at)
+{
+    const struct cfi_rule *rule = cfi_table_find(code->table, code->start + at);
+    bool is_gone = rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_SP &&
+                   rule->cfa_offset == CODE_WORD_BYTES;
+    bool is_linkage = rule->kind == CFI_PLT;
+    return cfi_rule_covers(rule) && !is_gone && !is_linkage;
+}
+
+static bool has_jump_near(const struct code *code, size_t place)
+{
+    size_t at = place < NEAR_BYTES ? 0 : place - NEAR_BYTES;
+    size_t end = code->size - place < NEAR_BYTES ? code->size : place + NEAR_BYTES;
+    for (; at + JUMP_BYTES <= end; at++) {
+        if (code->bytes[at] == JUMP_OPCODE && (code->bytes[at + 1] & JUMP_MASK) == JUMP_BITS &&
+            leaves_frame(code, at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int note(const struct code *code, size_t place, uint64_t address)
+{
+    bool counts = code_doubts_has_function(code->doubts, address) &&
+                  cfi_rule_covers(cfi_table_find(code->table, code->start + place)) &&
+                  has_jump_near(code, place);
+    return counts ? code_doubts_point(code->doubts, address) : 0;
+}
+
+static int note_leas(const struct code *code)
+{
+    int r = 0;
+    for (size_t at = 0; r == 0 && at + LEA_BYTES <= code->size; at++) {
+        const uint8_t *lea =
+            memchr(code->bytes + at, LEA_OPCODE, code->size - at - (LEA_BYTES - 1));
+        if (lea == NULL) {
+            break;
+        }
+        at = (size_t)(lea - code->bytes);
+        if ((lea[1] & RELATIVE_MASK) == RELATIVE_MODE) {
+            int32_t distance = 0;
+            memcpy(&distance, lea + 2, sizeof distance);
+            r = note(code, at, code->start + at + LEA_BYTES + (uint64_t)(int64_t)distance);
+        }
+    }
+    return r;
+}
+
+static int note_numbers(const struct code *code)
+{
+    uint32_t number = 0;
+    int r = 0;
+    for (size_t at = 0; r == 0 && at + sizeof number <= code->size; at++) {
+        memcpy(&number, code->bytes + at, sizeof number);
+        r = note(code, at, number);
+    }
+    return r;
+}
+
+int code_addresses_note(const uint8_t *code, size_t bytes, uint64_t start, bool is_fixed,
+                        const struct cfi_table *table, struct code_doubts *doubts)
+{
+    const struct code all = {code, bytes, start, table, doubts};
+    int r = note_leas(&all);
+    return r == 0 && is_fixed ? note_numbers(&all) : r;
+}
