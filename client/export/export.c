@@ -21,6 +21,7 @@ const struct export_format export_formats[] = {
      false},
     {"perf-data", "a perf.data file for perf report and hotspot", perf_data_print, true, false,
      true},
+    {"otlp", "a request of OpenTelemetry, as a collector takes it", otlp_print, true, false, false},
     {"pprof", "profile.proto for go tool pprof, compressed", pprof_print, true, true, false},
     {0},
 };

@@ -7,19 +7,66 @@
 
 #include "grow.h"
 
+#define NUMBER_BYTES_MAX 10
+#define WIRE_BYTES       2 /* the kind of a field that is a message */
+
 void message_out_done(struct message_out *out)
 {
     free(out->buffer);
     *out = (struct message_out){0};
 }
 
+void message_out_bytes(struct message_out *out, const uint8_t *bytes, size_t size_bytes)
+{
+    out->written_bytes += size_bytes;
+    if (out->file != NULL) {
+        (void)fwrite(bytes, 1, size_bytes, out->file);
+    }
+}
+
 int message_out_write(struct message_out *out, const ProtobufCMessage *message)
 {
     size_t size_bytes = protobuf_c_message_get_packed_size(message);
+    if (out->file == NULL) {
+        out->written_bytes += size_bytes;
+        return 0;
+    }
     if (grow(out->buffer, out->capacity, size_bytes) < 0) {
         return -ENOMEM;
     }
     (void)protobuf_c_message_pack(message, out->buffer);
-    (void)fwrite(out->buffer, 1, size_bytes, out->file);
+    message_out_bytes(out, out->buffer, size_bytes);
     return 0;
+}
+
+/* A number as protobuf has it, seven bits a byte. Returns its bytes. */
+static size_t pack_number(uint64_t number, uint8_t *into)
+{
+    size_t count = 0;
+    for (; number >= 0x80; number >>= 7) {
+        into[count++] = (uint8_t)(number | 0x80);
+    }
+    into[count++] = (uint8_t)number;
+    return count;
+}
+
+void message_out_begin(struct message_out *out, uint32_t field, uint64_t size_bytes)
+{
+    uint8_t bytes[2 * NUMBER_BYTES_MAX];
+    size_t count = pack_number((uint64_t)field << 3 | WIRE_BYTES, bytes);
+    count += pack_number(size_bytes, bytes + count);
+    message_out_bytes(out, bytes, count);
+}
+
+int message_out_field(struct message_out *out, uint32_t field, const ProtobufCMessage *message)
+{
+    message_out_begin(out, field, protobuf_c_message_get_packed_size(message));
+    return message_out_write(out, message);
+}
+
+uint64_t message_field_bytes(uint32_t field, uint64_t size_bytes)
+{
+    struct message_out out = {.file = NULL};
+    message_out_begin(&out, field, size_bytes);
+    return out.written_bytes + size_bytes;
 }

@@ -12,7 +12,8 @@
 #include <stdio.h>
 
 struct message_out {
-    FILE *file;      /* borrowed */
+    FILE *file; /* borrowed; NULL: only count */
+    uint64_t written_bytes;
     uint8_t *buffer; /* owned */
     size_t capacity;
 };
@@ -21,3 +22,15 @@ void message_out_done(struct message_out *out);
 
 /* Returns 0, or -ENOMEM. */
 int message_out_write(struct message_out *out, const ProtobufCMessage *message);
+
+/* Writes what stands before a message that is a field of another, and has so many bytes. */
+void message_out_begin(struct message_out *out, uint32_t field, uint64_t size_bytes);
+
+/* Writes bytes as they are. */
+void message_out_bytes(struct message_out *out, const uint8_t *bytes, size_t size_bytes);
+
+/* Writes a message that is a field of another. Returns 0, or -ENOMEM. */
+int message_out_field(struct message_out *out, uint32_t field, const ProtobufCMessage *message);
+
+/* How many bytes a field takes whose message has `size_bytes`. */
+uint64_t message_field_bytes(uint32_t field, uint64_t size_bytes);

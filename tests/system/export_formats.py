@@ -66,8 +66,10 @@ def name_of_address(address):
     return export_readers.CONTROL.sub("?", name)
 
 
-def finish(recording, number):
-    recording.data(SESSION, {"session": "s%d" % number, "config": {"sample_period_ns": PERIOD_NS}})
+def finish(recording, number, clock=False):
+    """`clock`: the session says what time it was."""
+    times = {"created_boot_ns": 1000, "created_realtime_ns": "1769767200000000000"} if clock else {}
+    recording.data(SESSION, {"session": "s%d" % number, "config": {"sample_period_ns": PERIOD_NS}, **times})
     total = {"expected": 1000, "received": 900, "idle": 64, "unexplained": 0, "kept": 887, "filtered": 0, **LOST}
     recording.data(BOOKS, {"period_ns": PERIOD_NS, "total": total, "cpus": [{"cpu": 0, **total}],
                            "truncated_stacks": 3})
@@ -213,7 +215,7 @@ def check_inlined(profctl, maker, folder):
     recording.module(7, 1, program, build_id, 0x100000, 0x10000)
     for name, at, bytes_of in (("outermost", int(start, 16), int(size, 16)), ("main", int(main, 16), 16)):
         recording.data(SYMBOLS, {"build_id": build_id, "module": program, "start": hex(at), "size": bytes_of, "name": name})
-    finish(recording, 0)
+    finish(recording, 0, clock=True)
     recording.stack(7, [0x100000 + int(start, 16), 0x100000 + int(main, 16) + 5])
     recording.stack(7, [0x100000 + int(start, 16) + int(size, 16) - 1, 0x100000 + int(main, 16) + 5])
     path = os.path.join(folder, "inlined.fxt")

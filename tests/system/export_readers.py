@@ -342,6 +342,81 @@ def read_firefox(output, period, folder):
     return found
 
 
+def attribute(tables, index):
+    """A row of the attribute table, as its key and its value."""
+    row = tables["attribute_table"][int(index)]
+    value = row["value"][0] if row["value"] else {}
+    return tables["string_table"][number(row, "key_strindex")], (value.get("string_value") or value.get("int_value") or [0])[0]
+
+
+def check_otlp_tables(tables):
+    limits = {name: len(rows) for name, rows in tables.items()}
+    strings = tables["string_table"]
+    if strings[0] != "" or len(set(strings)) != len(strings):
+        complain("otlp", "has other strings")
+    for name in ("mapping_table", "location_table", "function_table", "attribute_table", "stack_table"):
+        if any(tables[name][0].values()):
+            complain("otlp", f"{name} does not begin with an empty row")
+    if limits["link_table"] != 1:
+        complain("otlp", "has another table of links")
+    for stack in tables["stack_table"][1:]:
+        if not stack["location_indices"] or any(not 0 < int(i) < limits["location_table"] for i in stack["location_indices"]):
+            complain("otlp", "a stack has no location")
+    for location in tables["location_table"][1:]:
+        if not 0 <= number(location, "mapping_index") < limits["mapping_table"]:
+            complain("otlp", "a location has no mapping")
+        if any(not 0 < number(line, "function_index") < limits["function_table"] for line in location["lines"]):
+            complain("otlp", "a line has no function")
+        for index in location["attribute_indices"]:
+            if attribute(tables, index) not in (("profile.frame.type", "native"), ("profile.frame.type", "kernel")):
+                complain("otlp", "a location has another attribute")
+    for mapping in tables["mapping_table"]:
+        for index in mapping["attribute_indices"]:
+            if attribute(tables, index)[0] != "process.executable.build_id.gnu":
+                complain("otlp", "a mapping has another attribute")
+
+
+def otlp_samples(told, tables, period):
+    """Stack and number of each sample."""
+    for resource in told["resource_profiles"]:
+        keys = {a["key"][0] for a in resource["resource"][0]["attributes"]}
+        if not {"service.name", "process.executable.name"} <= keys:
+            complain("otlp", f"a resource has attributes {keys}")
+        profile, = resource["scope_profiles"][0]["profiles"]
+        types = [tables["string_table"][number(profile[name][0], f"{part}_strindex")] for name in ("sample_type", "period_type")
+                 if profile[name] for part in ("type", "unit")]
+        if types != ["samples", "count", "cpu", "nanoseconds"][:2 if period == 1 else 4] or number(profile, "period") != (
+                0 if period == 1 else period):
+            complain("otlp", f"has types {types}")
+        for sample in profile["samples"]:
+            keys = {attribute(tables, index)[0] for index in sample["attribute_indices"]}
+            if not keys <= {"thread.id", "thread.name", "cpu.logical_number"}:
+                complain("otlp", f"a sample has attributes {keys}")
+            times = [int(time) for time in sample["timestamps_unix_nano"]]
+            if bool(times) == bool(sample["values"]) or times != sorted(times) or (times and times[0] < 1.7e18):
+                complain("otlp", f"has times {times[:3]} and values {sample['values'][:3]}")
+            yield number(sample, "stack_index"), len(times) or int(sample["values"][0])
+
+
+def read_otlp(output, period, folder):
+    found = collections.Counter()
+    told = protoc(output, "test.Request", "export_otlp.proto")
+    tables = told["dictionary"][0]
+    check_otlp_tables(tables)
+    for stack, samples in otlp_samples(told, tables, period):
+        location = tables["location_table"][int(tables["stack_table"][stack]["location_indices"][0])]
+        function = tables["function_table"][number(location["lines"][0], "function_index")]
+        found[tables["string_table"][number(function, "name_strindex")]] += samples
+    return found
+
+
+def otlp_books(output):
+    told = protoc(output, "test.Request", "export_otlp.proto")
+    tables = told["dictionary"][0]
+    rows = range(1, len(tables["attribute_table"]))
+    return "".join("%s=%s\n" % attribute(tables, row) for row in rows)
+
+
 # What is in the recordings that perf cannot know: names of user functions by address, and the ticks without a sample.
 known = {"name": None, "lost": 0}
 
@@ -386,6 +461,7 @@ def perf_data_name(name):
 READERS = {
     "folded": Reader(read_folded, folded_name, True, None),
     "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
+    "otlp": Reader(read_otlp, unchanged, True, r"cpu_profilerd\.ticks\.%s=%d\n", otlp_books),
     "perf-data": Reader(read_perf_data, perf_data_name, False, None),
     "firefox": Reader(read_firefox, unchanged, True, r'"ticks %s","format":"string","value":"%d"'),
     "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),

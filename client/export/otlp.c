@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints one ExportProfilesServiceRequest of OpenTelemetry: the dictionary, then for each process a
+ * resource with one profile. Samples of a process that share stack, thread and CPU are one, with
+ * the time of each; where times of the wall clock are not known, with their number. What is nested
+ * in something else is made twice: once to be counted, since its length stands before it.
+ */
+#include "writers.h"
+
+#include "cleanup.h"
+#include "export_books.h"
+#include "otlp_dictionary.h"
+#include "utf8.h"
+
+#include <inttypes.h>
+#include <otlp.pb-c.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BOOKS_MAX      64
+#define ATTRIBUTES_MAX 3
+#define KEY_BYTES      ((size_t)96)
+
+/* Field numbers of what is written around messages. */
+enum {
+    FIELD_RESOURCE_PROFILES = 1, /* of the request, as the next */
+    FIELD_DICTIONARY = 2,
+    FIELD_SCOPE_PROFILES = 2, /* of a resource's profiles */
+    FIELD_PROFILES = 2,       /* of a scope's profiles */
+    FIELD_SAMPLES = 2         /* of a profile */
+};
+
+/* What a sample has of the dictionary. Samples that are equal in it are one. */
+struct sample_key {
+    uint64_t pid;
+    uint64_t tid;
+    uint32_t segment;
+    uint32_t process_name;
+    uint32_t thread_name;
+    uint32_t cpu;
+    int32_t stack;
+    uint32_t number; /* of the sample */
+};
+
+struct otlp {
+    const struct profile *profile; /* borrowed */
+    struct otlp_dictionary dictionary;
+    struct message_out out;
+    struct sample_key *keys;  /* owned; sorted */
+    int32_t books[BOOKS_MAX]; /* attributes */
+    size_t book_count;
+    uint64_t period_ns;
+    int64_t wall_offset_ns;
+    bool has_wall;
+};
+
+static void otlp_done(struct otlp *writer)
+{
+    otlp_dictionary_done(&writer->dictionary);
+    message_out_done(&writer->out);
+    free(writer->keys);
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_process(const struct sample_key *a, const struct sample_key *b)
+{
+    int r = compare_u64(a->segment, b->segment);
+    r = r == 0 ? compare_u64(a->pid, b->pid) : r;
+    return r == 0 ? compare_u64(a->process_name, b->process_name) : r;
+}
+
+static int compare_group(const struct sample_key *a, const struct sample_key *b)
+{
+    int r = compare_process(a, b);
+    r = r == 0 ? compare_u64(a->tid, b->tid) : r;
+    r = r == 0 ? compare_u64(a->thread_name, b->thread_name) : r;
+    r = r == 0 ? compare_u64(a->cpu, b->cpu) : r;
+    return r == 0 ? compare_u64((uint32_t)a->stack, (uint32_t)b->stack) : r;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct sample_key *a = left;
+    const struct sample_key *b = right;
+    int r = compare_group(a, b);
+    return r == 0 ? compare_u64(a->number, b->number) : r;
+}
+
+/* A sample's attributes. Returns how many there are. */
+static size_t find_attributes(struct otlp *writer, const struct sample_key *key, int32_t *ret)
+{
+    struct otlp_dictionary *dictionary = &writer->dictionary;
+    size_t count = 0;
+    if (key->tid <= INT64_MAX) {
+        ret[count++] = otlp_number_attribute(dictionary, "thread.id", (int64_t)key->tid);
+    }
+    if (key->thread_name != INTERN_NONE) {
+        ret[count++] = otlp_text_attribute(dictionary, "thread.name",
+                                           profile_text(writer->profile, key->thread_name));
+    }
+    ret[count++] = otlp_number_attribute(dictionary, "cpu.logical_number", key->cpu);
+    return count;
+}
+
+static void add_sample(struct otlp *writer, size_t number)
+{
+    const struct profile_sample *sample = &writer->profile->samples[number];
+    int32_t attributes[ATTRIBUTES_MAX];
+    writer->keys[number] = (struct sample_key){
+        .pid = sample->pid,
+        .tid = sample->tid,
+        .segment = sample->segment,
+        .process_name = sample->process_name,
+        .thread_name = profile_thread_name(writer->profile, sample),
+        .cpu = sample->cpu,
+        .stack = otlp_stack(&writer->dictionary, sample),
+        .number = (uint32_t)number,
+    };
+    (void)find_attributes(writer, &writer->keys[number], attributes);
+}
+
+/* A line of the books is an attribute of each profile. */
+static void add_book(const char *line, void *userdata)
+{
+    struct otlp *writer = userdata;
+    const char *colon = strchr(line, ':');
+    char key[KEY_BYTES];
+    char *end = NULL;
+    int64_t number = colon == NULL ? 0 : strtoll(colon + 1, &end, 10);
+    if (colon == NULL || *end != '\0' || end == colon + 1 || writer->book_count == BOOKS_MAX) {
+        return;
+    }
+    (void)snprintf(key, sizeof key, "cpu_profilerd.%.*s", (int)(colon - line), line);
+    for (char *at = key; *at != '\0'; at++) {
+        *at = *at == ' ' ? '.' : *at;
+    }
+    writer->books[writer->book_count++] = otlp_number_attribute(&writer->dictionary, key, number);
+}
+
+static uint64_t wall_ns(const struct otlp *writer, uint64_t time_ns)
+{
+    return writer->has_wall ? time_ns + (uint64_t)writer->wall_offset_ns : 0;
+}
+
+static void keep_fault(struct otlp *writer, int r)
+{
+    writer->dictionary.fault = writer->dictionary.fault == 0 ? r : writer->dictionary.fault;
+}
+
+/* Writes one sample that stands for those of the keys. */
+static void write_group(struct otlp *writer, struct message_out *out, const struct sample_key *keys,
+                        size_t count)
+{
+    cleanup_(freep) uint64_t *times = calloc(count, sizeof *times);
+    int32_t attributes[ATTRIBUTES_MAX];
+    int64_t value = (int64_t)count;
+    Otlp__Sample sample = OTLP__SAMPLE__INIT;
+    if (times == NULL) {
+        keep_fault(writer, -ENOMEM);
+        return;
+    }
+    sample.stack_index = keys[0].stack;
+    sample.n_attribute_indices = find_attributes(writer, keys, attributes);
+    sample.attribute_indices = attributes;
+    if (writer->has_wall) {
+        for (size_t i = 0; i < count; i++) {
+            times[i] = wall_ns(writer, writer->profile->samples[keys[i].number].time_ns);
+        }
+        sample.n_timestamps_unix_nano = count;
+        sample.timestamps_unix_nano = times;
+    } else {
+        sample.n_values = 1;
+        sample.values = &value;
+    }
+    keep_fault(writer, message_out_field(out, FIELD_SAMPLES, &sample.base));
+}
+
+static void write_samples(struct otlp *writer, struct message_out *out,
+                          const struct sample_key *keys, size_t count)
+{
+    for (size_t first = 0, end = 0; first < count && writer->dictionary.fault == 0; first = end) {
+        for (end = first + 1; end < count && compare_group(&keys[first], &keys[end]) == 0;) {
+            end++;
+        }
+        write_group(writer, out, keys + first, end - first);
+    }
+}
+
+/* All of a profile but its samples. */
+static void write_profile_head(struct otlp *writer, struct message_out *out)
+{
+    const struct profile *profile = writer->profile;
+    struct otlp_dictionary *dictionary = &writer->dictionary;
+    Otlp__Profile head = OTLP__PROFILE__INIT;
+    Otlp__ValueType samples = OTLP__VALUE_TYPE__INIT;
+    Otlp__ValueType cpu = OTLP__VALUE_TYPE__INIT;
+    samples.type_strindex = otlp_string(dictionary, "samples");
+    samples.unit_strindex = otlp_string(dictionary, "count");
+    cpu.type_strindex = otlp_string(dictionary, "cpu");
+    cpu.unit_strindex = otlp_string(dictionary, "nanoseconds");
+    head.sample_type = &samples;
+    head.time_unix_nano = wall_ns(writer, profile->first_ns);
+    head.duration_nano = profile->last_ns - profile->first_ns;
+    if (writer->period_ns > 0) {
+        head.period_type = &cpu;
+        head.period = (int64_t)writer->period_ns;
+    }
+    head.n_attribute_indices = writer->book_count;
+    head.attribute_indices = writer->books;
+    keep_fault(writer, message_out_write(out, &head.base));
+}
+
+/* Writes what a profile holds: of the keys, or `lost` ticks that no sample stands for. */
+static void write_profile(struct otlp *writer, struct message_out *out,
+                          const struct sample_key *keys, size_t count, uint64_t lost)
+{
+    write_profile_head(writer, out);
+    write_samples(writer, out, keys, count);
+    if (lost > 0) {
+        int64_t value = (int64_t)lost;
+        Otlp__Sample sample = OTLP__SAMPLE__INIT;
+        sample.stack_index = otlp_lost_stack(&writer->dictionary);
+        sample.n_values = 1;
+        sample.values = &value;
+        keep_fault(writer, message_out_field(out, FIELD_SAMPLES, &sample.base));
+    }
+}
+
+static void set_attribute(Otlp__KeyValue *attribute, Otlp__AnyValue *value, char *key)
+{
+    *attribute = (Otlp__KeyValue)OTLP__KEY_VALUE__INIT;
+    *value = (Otlp__AnyValue)OTLP__ANY_VALUE__INIT;
+    attribute->key = key;
+    attribute->value = value;
+}
+
+/* Writes who ran: of the process's name (UTF-8), and its number where it has one. */
+static void write_resource(struct otlp *writer, struct message_out *out, char *name, uint64_t pid)
+{
+    char keys[3][32] = {"service.name", "process.executable.name", "process.pid"};
+    Otlp__KeyValue attributes[3];
+    Otlp__AnyValue values[3];
+    Otlp__KeyValue *list[3] = {&attributes[0], &attributes[1], &attributes[2]};
+    Otlp__Resource resource = OTLP__RESOURCE__INIT;
+    Otlp__ResourceProfiles message = OTLP__RESOURCE_PROFILES__INIT;
+    for (size_t i = 0; i < 3; i++) {
+        set_attribute(&attributes[i], &values[i], keys[i]);
+        values[i].value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+        values[i].string_value = name;
+    }
+    values[2].value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+    values[2].int_value = (int64_t)pid;
+    resource.n_attributes = pid != PROFILE_PID_OUTSIDE && pid <= INT64_MAX ? 3 : 2;
+    resource.attributes = list;
+    message.resource = &resource;
+    keep_fault(writer, message_out_write(out, &message.base));
+}
+
+static void write_scope(struct otlp *writer, struct message_out *out)
+{
+    char name[] = "cpu-profilerd";
+    char version[] = CPU_PROFILERD_VERSION;
+    Otlp__Scope scope = OTLP__SCOPE__INIT;
+    Otlp__ScopeProfiles message = OTLP__SCOPE_PROFILES__INIT;
+    scope.name = name;
+    scope.version = version;
+    message.scope = &scope;
+    keep_fault(writer, message_out_write(out, &message.base));
+}
+
+/* Writes a process: its length first, and so for what is in it. */
+static void write_process(struct otlp *writer, const char *name, uint64_t pid,
+                          const struct sample_key *keys, size_t count, uint64_t lost)
+{
+    struct message_out profile = {.file = NULL};
+    struct message_out scope = {.file = NULL};
+    struct message_out resource = {.file = NULL};
+    size_t capacity_bytes = 3 * strlen(name) + 1;
+    cleanup_(freep) char *clean = malloc(capacity_bytes);
+    if (clean == NULL) {
+        keep_fault(writer, -ENOMEM);
+        return;
+    }
+    (void)utf8_clean(clean, capacity_bytes, name, strlen(name));
+    write_profile(writer, &profile, keys, count, lost);
+    write_scope(writer, &scope);
+    write_resource(writer, &resource, clean, pid);
+    uint64_t scope_bytes =
+        scope.written_bytes + message_field_bytes(FIELD_PROFILES, profile.written_bytes);
+    uint64_t resource_bytes =
+        resource.written_bytes + message_field_bytes(FIELD_SCOPE_PROFILES, scope_bytes);
+    message_out_begin(&writer->out, FIELD_RESOURCE_PROFILES, resource_bytes);
+    write_resource(writer, &writer->out, clean, pid);
+    message_out_begin(&writer->out, FIELD_SCOPE_PROFILES, scope_bytes);
+    write_scope(writer, &writer->out);
+    message_out_begin(&writer->out, FIELD_PROFILES, profile.written_bytes);
+    write_profile(writer, &writer->out, keys, count, lost);
+}
+
+static void write_processes(struct otlp *writer)
+{
+    const struct profile *profile = writer->profile;
+    const struct sample_key *keys = writer->keys;
+    size_t count = profile->sample_count;
+    for (size_t first = 0, end = 0; first < count && writer->dictionary.fault == 0; first = end) {
+        for (end = first + 1; end < count && compare_process(&keys[first], &keys[end]) == 0;) {
+            end++;
+        }
+        write_process(writer, profile_text(profile, keys[first].process_name), keys[first].pid,
+                      keys + first, end - first, 0);
+    }
+}
+
+/* Adds to the dictionary all that will be needed: it is written first. */
+static void prepare(struct otlp *writer, uint64_t lost)
+{
+    struct message_out nowhere = {.file = NULL};
+    export_books_lines(writer->profile, add_book, writer);
+    for (size_t i = 0; i < writer->profile->sample_count; i++) {
+        add_sample(writer, i);
+    }
+    if (lost > 0) {
+        (void)otlp_lost_stack(&writer->dictionary);
+    }
+    write_profile_head(writer, &nowhere);
+    otlp_dictionary_seal(&writer->dictionary);
+    if (writer->profile->sample_count > 0) {
+        qsort(writer->keys, writer->profile->sample_count, sizeof *writer->keys, compare_keys);
+    }
+}
+
+int otlp_print(FILE *file, const struct profile *profile, const struct export_options *options)
+{
+    cleanup_(otlp_done) struct otlp writer = {
+        .profile = profile, .out = {.file = file}, .period_ns = profile_period_ns(profile)};
+    struct message_out size = {.file = NULL};
+    uint64_t lost = options->has_lost_frame ? export_books_lost(profile) : 0;
+    writer.has_wall = profile_wall_offset_ns(profile, &writer.wall_offset_ns);
+    writer.keys = calloc(profile->sample_count + 1, sizeof *writer.keys);
+    if (writer.keys == NULL) {
+        return -ENOMEM;
+    }
+    otlp_dictionary_init(&writer.dictionary, profile);
+    prepare(&writer, lost);
+    if (writer.dictionary.fault != 0) {
+        return writer.dictionary.fault;
+    }
+    otlp_dictionary_write(&writer.dictionary, &size);
+    message_out_begin(&writer.out, FIELD_DICTIONARY, size.written_bytes);
+    otlp_dictionary_write(&writer.dictionary, &writer.out);
+    write_processes(&writer);
+    if (lost > 0) {
+        write_process(&writer, "[lost]", PROFILE_PID_OUTSIDE, NULL, 0, lost);
+    }
+    return writer.dictionary.fault;
+}
