@@ -17,8 +17,10 @@
 #include <string.h>
 
 #define NUMBER_BYTES_MAX 63
+#define ENDS             "the text ends in the middle"
 
 struct cursor {
+    const char *begin;
     const char *at;
     const char *end;
     unsigned depth_left;
@@ -45,6 +47,24 @@ static void skip_space(struct cursor *cursor)
     }
 }
 
+/* Refuses what stands at the cursor, with words of their own for the end and a trailing comma. */
+static bool refuse_here(struct cursor *cursor, const char *wrong)
+{
+    const char *before = cursor->at;
+    while (before > cursor->begin && memchr(" \t\n\r", before[-1], 4) != NULL) {
+        before--;
+    }
+    bool has_comma = before > cursor->begin && before[-1] == ',';
+    if (cursor->at == cursor->end) {
+        wrong = ENDS;
+    } else if (has_comma && peek(cursor) == '}') {
+        wrong = "a comma before '}'";
+    } else if (has_comma && peek(cursor) == ']') {
+        wrong = "a comma before ']'";
+    }
+    return refuse(cursor, wrong);
+}
+
 static bool skip_byte(struct cursor *cursor, char byte)
 {
     if (cursor->at < cursor->end && *cursor->at == byte) {
@@ -58,7 +78,7 @@ static bool skip_word(struct cursor *cursor, const char *word)
 {
     size_t bytes = strlen(word);
     if ((size_t)(cursor->end - cursor->at) < bytes || memcmp(cursor->at, word, bytes) != 0) {
-        return refuse(cursor, "is not JSON");
+        return refuse_here(cursor, "a value is expected");
     }
     cursor->at += bytes;
     return true;
@@ -68,7 +88,7 @@ static bool skip_utf8(struct cursor *cursor)
 {
     size_t bytes = utf8_character(cursor->at, (size_t)(cursor->end - cursor->at), NULL);
     cursor->at += bytes;
-    return bytes > 0 ? true : refuse(cursor, "is not valid UTF-8");
+    return bytes > 0 ? true : refuse(cursor, "bytes that are not UTF-8");
 }
 
 /* The four digits behind \u. Returns their value, or -1. */
@@ -92,16 +112,16 @@ static bool skip_unicode_escape(struct cursor *cursor)
 {
     int unit = skip_hex4(cursor);
     if (unit < 0) {
-        return refuse(cursor, "has a broken escape");
+        return refuse(cursor, "a broken escape");
     }
     if (unit == 0) {
-        return refuse(cursor, "has a NUL character");
+        return refuse(cursor, "a NUL character");
     }
     if (unit >= 0xd800 && unit <= 0xdbff) {
         int low = skip_byte(cursor, '\\') && skip_byte(cursor, 'u') ? skip_hex4(cursor) : -1;
-        return low >= 0xdc00 && low <= 0xdfff ? true : refuse(cursor, "has half a character");
+        return low >= 0xdc00 && low <= 0xdfff ? true : refuse(cursor, "half a character");
     }
-    return unit >= 0xdc00 && unit <= 0xdfff ? refuse(cursor, "has half a character") : true;
+    return unit >= 0xdc00 && unit <= 0xdfff ? refuse(cursor, "half a character") : true;
 }
 
 /* What follows a backslash. */
@@ -109,7 +129,7 @@ static bool skip_escape(struct cursor *cursor)
 {
     unsigned char byte = peek(cursor);
     if (byte == '\0' || strchr("\"\\/bfnrtu", byte) == NULL) {
-        return refuse(cursor, "has a broken escape");
+        return refuse(cursor, "a broken escape");
     }
     cursor->at++;
     return byte != 'u' || skip_unicode_escape(cursor);
@@ -119,7 +139,7 @@ static bool skip_character(struct cursor *cursor)
 {
     unsigned char byte = peek(cursor);
     if (byte < 0x20) {
-        return refuse(cursor, "has a control character in a string");
+        return refuse(cursor, "a control character in a string");
     }
     if (byte >= 0x80) {
         return skip_utf8(cursor);
@@ -131,14 +151,14 @@ static bool skip_character(struct cursor *cursor)
 static bool skip_string(struct cursor *cursor)
 {
     if (!skip_byte(cursor, '"')) {
-        return refuse(cursor, "is not JSON");
+        return refuse_here(cursor, "a name in double quotes is expected");
     }
     while (cursor->at < cursor->end && *cursor->at != '"') {
         if (!skip_character(cursor)) {
             return false;
         }
     }
-    return skip_byte(cursor, '"') ? true : refuse(cursor, "ends in the middle");
+    return skip_byte(cursor, '"') ? true : refuse(cursor, ENDS);
 }
 
 static bool skip_digits(struct cursor *cursor)
@@ -165,15 +185,15 @@ static bool skip_number(struct cursor *cursor)
         good = skip_digits(cursor);
     }
     if (!good) {
-        return refuse(cursor, "is not JSON");
+        return refuse_here(cursor, "a digit is expected");
     }
     char digits[NUMBER_BYTES_MAX + 1] = "";
     size_t bytes = (size_t)(cursor->at - start);
     if (bytes > NUMBER_BYTES_MAX) {
-        return refuse(cursor, "has a number that is too long");
+        return refuse(cursor, "a number that is too long");
     }
     memcpy(digits, start, bytes);
-    return isfinite(strtod(digits, NULL)) ? true : refuse(cursor, "has a number that is too large");
+    return isfinite(strtod(digits, NULL)) ? true : refuse(cursor, "a number that is too large");
 }
 
 static bool skip_value(struct cursor *cursor);
@@ -194,7 +214,7 @@ static bool skip_elements(struct cursor *cursor, char close, bool named)
             }
             skip_space(cursor);
             if (!skip_byte(cursor, ':')) {
-                return refuse(cursor, "is not JSON");
+                return refuse_here(cursor, "':' is expected");
             }
         }
         if (!skip_value(cursor)) {
@@ -204,13 +224,13 @@ static bool skip_elements(struct cursor *cursor, char close, bool named)
     if (skip_byte(cursor, close)) {
         return true;
     }
-    return refuse(cursor, cursor->at == cursor->end ? "ends in the middle" : "is not JSON");
+    return refuse_here(cursor, named ? "',' or '}' is expected" : "',' or ']' is expected");
 }
 
 static bool skip_nested(struct cursor *cursor)
 {
     if (cursor->depth_left == 0) {
-        return refuse(cursor, "is nested too deeply");
+        return refuse(cursor, "too deep nesting");
     }
     bool named = *cursor->at == '{';
     cursor->depth_left--;
@@ -226,7 +246,7 @@ static bool skip_value(struct cursor *cursor)
     unsigned char byte = peek(cursor);
     bool good = false;
     if (cursor->at == cursor->end) {
-        return refuse(cursor, "ends in the middle");
+        return refuse(cursor, ENDS);
     }
     if (byte == '{' || byte == '[') {
         good = skip_nested(cursor);
@@ -243,17 +263,39 @@ static bool skip_value(struct cursor *cursor)
     return good;
 }
 
+/* Both count from 1; columns in characters. */
+static void find_place(const struct cursor *cursor, size_t *ret_line, size_t *ret_column)
+{
+    *ret_line = 1;
+    *ret_column = 1;
+    for (const char *at = cursor->begin; at < cursor->at; at++) {
+        bool is_newline = *at == '\n';
+        bool begins_character = ((unsigned char)*at & 0xc0) != 0x80;
+        *ret_line += is_newline;
+        *ret_column = is_newline ? 1 : *ret_column + begins_character;
+    }
+}
+
 int json_parse(const char *text, size_t text_bytes, unsigned depth_max, cJSON **ret,
                struct fault *reterr)
 {
-    struct cursor cursor = {.at = text, .end = text + text_bytes, .depth_left = depth_max};
+    struct cursor cursor = {
+        .begin = text,
+        .at = text,
+        .end = text + text_bytes,
+        .depth_left = depth_max,
+    };
     bool good = skip_value(&cursor);
     if (good && cursor.at < cursor.end) {
-        good = refuse(&cursor, "goes on after its end");
+        good = refuse(&cursor, "more text after the end");
     }
     if (!good) {
-        return fault_set(reterr, EINVAL, "%s (at byte %zu); one JSON text in UTF-8 is allowed",
-                         cursor.wrong, (size_t)(cursor.at - text));
+        size_t line = 0;
+        size_t column = 0;
+        find_place(&cursor, &line, &column);
+        return fault_set(reterr, EINVAL,
+                         "line %zu, column %zu: %s; one JSON text in UTF-8 is allowed", line,
+                         column, cursor.wrong);
     }
     cJSON *tree = cJSON_ParseWithLength(text, text_bytes);
     if (tree == NULL) {
