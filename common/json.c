@@ -39,10 +39,14 @@ static unsigned char peek(const struct cursor *cursor)
     return cursor->at < cursor->end ? (unsigned char)*cursor->at : '\0';
 }
 
+static bool is_space(char byte)
+{
+    return byte != '\0' && strchr(" \t\n\r", byte) != NULL;
+}
+
 static void skip_space(struct cursor *cursor)
 {
-    while (cursor->at < cursor->end && strchr(" \t\n\r", *cursor->at) != NULL &&
-           *cursor->at != '\0') {
+    while (cursor->at < cursor->end && is_space(*cursor->at)) {
         cursor->at++;
     }
 }
@@ -51,7 +55,7 @@ static void skip_space(struct cursor *cursor)
 static bool refuse_here(struct cursor *cursor, const char *wrong)
 {
     const char *before = cursor->at;
-    while (before > cursor->begin && memchr(" \t\n\r", before[-1], 4) != NULL) {
+    while (before > cursor->begin && is_space(before[-1])) {
         before--;
     }
     bool has_comma = before > cursor->begin && before[-1] == ',';

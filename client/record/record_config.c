@@ -115,9 +115,7 @@ int record_config_load(const struct record_request *request, pid_t child, char *
         }
         /* The daemon would say the same, but not of which file. */
         if (session_config_parse(base, base_bytes, false, &config, &fault) < 0) {
-            return strcmp(fault.member, "config") == 0
-                       ? complain("%s: %s", path, fault.text)
-                       : complain("%s: %s: %s", path, fault.member, fault.text);
+            return complain("%s: %s: %s", path, fault.member, fault.text);
         }
     }
     if (record_config_build(base, request, child, &built, &fault) < 0) {

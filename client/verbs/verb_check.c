@@ -128,9 +128,7 @@ static int refuse(const char *path, bool json, const struct fault *fault)
         print_json(path, NULL, fault, NULL);
         return EXIT_FAILED;
     }
-    return strcmp(fault->member, "config") == 0
-               ? complain("%s: %s", path, fault->text)
-               : complain("%s: %s: %s", path, fault->member, fault->text);
+    return complain("%s: %s: %s", path, fault->member, fault->text);
 }
 
 static int accept_config(const char *path, bool json, const struct session_config *config)

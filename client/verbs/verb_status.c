@@ -89,7 +89,7 @@ static void print_session(const struct session_status *session)
     (void)fputc('\n', stdout);
     (void)printf("  %-20s %" PRIu64 " s\n", "age", session->age_s);
     text_print_member(stdout, "ends", session_end(session, text));
-    (void)printf("  %-20s %s of %s (%.1f %%)\n", "unread",
+    (void)printf("  %-20s %s of %s (%.1f %%), in buffers of one CPU each\n", "unread",
                  text_size(session->buffer_used_bytes, used),
                  text_size(session->buffer_bytes, whole),
                  session->buffer_bytes == 0

@@ -250,11 +250,30 @@ struct session_limits daemon_config_limits(const struct daemon_config *config, u
     return limits;
 }
 
+/* "root, 1 other user and the members of 2 groups": what the lists allow. */
+static void describe_listed(const struct daemon_config *config, char *into, size_t into_bytes)
+{
+    size_t uids = config->allowed_uids.count;
+    size_t gids = config->allowed_gids.count;
+    char users[40] = "";
+    char groups[48] = "";
+    if (uids > 0) {
+        (void)snprintf(users, sizeof users, "%s%zu other user%s", gids > 0 ? ", " : " and ", uids,
+                       uids == 1 ? "" : "s");
+    }
+    if (gids > 0) {
+        (void)snprintf(groups, sizeof groups, " and the members of %zu group%s", gids,
+                       gids == 1 ? "" : "s");
+    }
+    (void)snprintf(into, into_bytes, "%s%s%s", uids + gids == 0 ? "root alone" : "root", users,
+                   groups);
+}
+
 struct daemon_config_line daemon_config_describe(const struct daemon_config *config)
 {
     const struct session_limits *limits = &config->limits;
     struct daemon_config_line line;
-    char who[96] = "every user that may connect to the socket";
+    char who[112] = "every user that may connect to the socket";
     char copies[48] = "no copies of stacks";
     char duration[48] = "any duration";
     char rate[48];
@@ -262,9 +281,7 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
                    daemon_config_limits(config, 1).max_frequency_hz,
                    config->has_max_frequency ? "" : " (root any rate)");
     if (config->has_allow_list) {
-        (void)snprintf(who, sizeof who,
-                       "root, the allowed_uids (%zu) and the members of the allowed_gids (%zu)",
-                       config->allowed_uids.count, config->allowed_gids.count);
+        describe_listed(config, who, sizeof who);
     }
     if (limits->max_stack_copy_bytes > 0) {
         (void)snprintf(copies, sizeof copies, "at most %u bytes of a stack",

@@ -46,10 +46,12 @@ def describe(config):
     ]
     who = "every user that may connect to the socket"
     if listed:
-        who = (
-            f"root, the allowed_uids ({ids(config, 'allowed_uids')}) "
-            f"and the members of the allowed_gids ({ids(config, 'allowed_gids')})"
-        )
+        users, groups = ids(config, "allowed_uids"), ids(config, "allowed_gids")
+        who = "root" if users or groups else "root alone"
+        if users:
+            who += f"{', ' if groups else ' and '}{users} other user{'s' if users > 1 else ''}"
+        if groups:
+            who += f" and the members of {groups} group{'s' if groups > 1 else ''}"
     return f"{who}; {', '.join(parts)}"
 
 

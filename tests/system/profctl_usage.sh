@@ -270,13 +270,13 @@ for verb in record start; do
 done
 expect 1 'targets.pids: is too long; an array of 1 to 1024 integers' \
     record -o "$WORK/profile.fxt" -p "$(seq -s, 1 1025)"
-expect 1 'text: line 1, column 1: a value is expected; ' check "$WORK/text"
+expect 1 'text: config: line 1, column 1: a value is expected; ' check "$WORK/text"
 printf '{\n  "frequency_hz": 99,\n}\n' >"$WORK/comma.json"
-expect 1 "comma.json: line 3, column 1: a comma before '}'; " check "$WORK/comma.json"
+expect 1 "comma.json: config: line 3, column 1: a comma before '}'; " check "$WORK/comma.json"
 expect 1 'missing cannot be opened: No such file' check "$WORK/missing"
 expect 1 'missing cannot be opened: No such file' \
     record -o "$WORK/profile.fxt" --config "$WORK/missing"
-expect 1 'text: line 1, column 1: ' record -o "$WORK/profile.fxt" --config "$WORK/text"
+expect 1 'text: config: line 1, column 1: ' record -o "$WORK/profile.fxt" --config "$WORK/text"
 expect 1 'bad.json: frequency_hz: ' record -o "$WORK/profile.fxt" --config "$WORK/bad.json"
 
 left=$(find "$WORK" -name 'profile.fxt*' -o -name '*.partial-*')

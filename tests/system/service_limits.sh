@@ -26,7 +26,7 @@ cat >"$config" <<'JSON'
 {"allowed_uids": [4001], "allowed_gids": [4002], "max_frequency_hz": 500, "max_stack_copy_bytes": 8192,
  "max_duration_s": 1, "allow_kernel_stacks": false}
 JSON
-refused 0 'ok: root, the allowed_uids (1) and the members of the allowed_gids (1); at most 500 Hz, at most 8192 bytes of a stack, at most 1 s, stopped when unread for 600 s, without kernel stacks' \
+refused 0 'ok: root, 1 other user and the members of 1 group; at most 500 Hz, at most 8192 bytes of a stack, at most 1 s, stopped when unread for 600 s, without kernel stacks' \
     "$BIN/cpu-profilerd" --check "$config"
 start_daemon --config "$config"
 chmod 666 "$CPU_PROFILERD_SOCKET"

@@ -200,7 +200,8 @@ STORY(says_what_is_wrong_in_a_sentence)
         {"{\"frequency_hz\":0}", -EINVAL,
          "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},
         {"[]", -EINVAL, "config: is not an object; an object is allowed"},
-        {"{\"a\"", -EINVAL, "config: line 1, column 5: the text ends in the middle; one JSON text in UTF-8 is allowed"},
+        {"{\"a\"", -EINVAL,
+         "config: line 1, column 5: the text ends in the middle; one JSON text in UTF-8 is allowed"},
     };
     struct profctl_fault fault = {0};
     char *json = NULL;
