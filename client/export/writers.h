@@ -17,6 +17,8 @@
  *
  * pprof: pprof's profile.proto, not compressed.
  *
+ * chrome: trace events, a slice for each function that stacks have in a row.
+ *
  * perf-data: a perf.data file.
  *
  * otlp: one ExportProfilesServiceRequest of OpenTelemetry, not compressed.
@@ -24,4 +26,4 @@
  * firefox: the processed profile of the Firefox Profiler.
  */
 export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print,
-    firefox_print, perf_data_print, otlp_print;
+    firefox_print, perf_data_print, otlp_print, chrome_print;

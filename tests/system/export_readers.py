@@ -81,6 +81,39 @@ def read_speedscope(output, period, folder):
     return found
 
 
+def check_nesting(slices):
+    """Slices of a thread, as their beginnings and lengths: each lies in another one, or beside it."""
+    ends = []
+    for begin, length in sorted(slices, key=lambda slice: (slice[0], -slice[1])):
+        while ends and ends[-1] <= begin and length > 0:
+            ends.pop()
+        if ends and begin + length > ends[-1]:
+            complain("chrome", "two slices overlap")
+            return
+        ends.append(begin + length)
+
+
+def read_chrome(output, period, folder):
+    found = collections.Counter()
+    told = json.loads(output, parse_float=lambda text: int(text.replace(".", "")))  # microseconds as nanoseconds
+    named, slices = set(), collections.defaultdict(list)
+    for event in told["traceEvents"]:
+        if event["ph"] == "M":
+            named.add((event["pid"], event["name"]))
+            continue
+        if event["ph"] != "X" or event["dur"] < 0 or event["ts"] < 0:
+            complain("chrome", f"has the event {event}")
+        slices[event["pid"], event["tid"]].append((event["ts"], event["dur"]))
+        if not 0 <= event["args"]["self"] <= event["args"]["samples"]:
+            complain("chrome", "a slice has more samples in itself than in all")
+        found[event["name"]] += event["args"]["self"]
+    for (pid, _), rows in slices.items():
+        check_nesting(rows)
+        if (pid, "process_name") not in named:
+            complain("chrome", f"process {pid} has no name")
+    return +found
+
+
 class Callgrind:
     """By the grammar in Callgrind's manual, "Callgrind Format Specification"."""
 
@@ -464,6 +497,7 @@ READERS = {
     "otlp": Reader(read_otlp, unchanged, True, r"cpu_profilerd\.ticks\.%s=%d\n", otlp_books),
     "perf-data": Reader(read_perf_data, perf_data_name, False, None),
     "firefox": Reader(read_firefox, unchanged, True, r'"ticks %s","format":"string","value":"%d"'),
+    "chrome": Reader(read_chrome, unchanged, True, r'"%s":%d'),
     "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),
     "pprof": Reader(read_pprof, escaped, True, r"ticks %s: %d\n", pprof_comments),
     "perf-script": Reader(read_perf_script, escaped, True, r"# ticks %s: %d\n"),
