@@ -198,7 +198,7 @@ def expect_whole(seed):
     """A session like any other, of a program that ran while memory was short."""
     path = os.path.join(FOLDER, "whole.fxt")
     busy = os.path.join(FOLDER, "busy%d" % seed)
-    profctl("record", "-F", "999", "-o", path, "--", busy, "--seconds", "0.4")
+    profctl("record", "--no-kernel", "-F", "999", "-o", path, "--", busy, "--seconds", "0.4")
     report = json.loads(profctl("report", "--json", "-n", "0", path))
     # On a slow machine the kernel and the loader have a tenth of so short a program.
     spun = sum(row["self"] for row in report["rows"] if "fifths" in row["name"])

@@ -30,6 +30,7 @@ done
 
 # An exact period that divides a tick is what was asked for, and is remarked on: by the daemon and by check.
 echo '{"sample_period_ns": 1000000}' >"$WORK/exact.json"
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
 profctl record --config "$WORK/exact.json" -d 0.1 -o "$WORK/exact.fxt" >"$WORK/exact.out" 2>"$WORK/exact.err" || fail "exact: $(cat "$WORK/exact.err")"
 grep -q '^profctl: note: sample_period_ns: is in step with kernel ticks of 1 ms: ' "$WORK/exact.err" ||
     fail "record says nothing of a period in step: $(cat "$WORK/exact.err")"

@@ -61,7 +61,7 @@ expect_return() {
         [ "$(service_property ActiveState)" = active ] && [ "$(service_property MainPID)" != "$pid" ]
     }
     wait_until 15 is_back || fail "$1, it did not come back: $(service_log)"
-    alice profctl record -F 99 -d 0.3 -o p.fxt >"$WORK/out" 2>&1 || fail "$1, it came back, but: $(cat "$WORK/out")"
+    alice profctl record -F 999 -o p.fxt -- busy --seconds 0.3 >"$WORK/out" 2>&1 || fail "$1, it came back, but: $(cat "$WORK/out")"
 }
 pid=$(service_property MainPID)
 lab kill -KILL "$pid"
@@ -115,6 +115,9 @@ set_service "${limits[@]}"
 # A recording by a named config, and the rotation: of 26 recordings the newest 24 are left.
 recorder=cpu-profilerd-record@hourly.service
 echo '{"frequency_hz": 99, "max_duration_s": 1}' | lab tee /etc/cpu-profilerd/record/hourly.json >/dev/null
+# So that there is something to record.
+alice busy --seconds 60 >/dev/null &
+background_pids+=($!)
 lab systemctl start "$recorder" || fail "the recording does not start"
 wait_until 20 recording_ended "$recorder" || fail "the recording does not end"
 [ "$(lab systemctl show "$recorder" -p Result --value)" = success ] || fail "the recording failed: $(lab journalctl --no-pager -u "$recorder")"
