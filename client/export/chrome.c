@@ -21,6 +21,9 @@
 #define NS_PER_US         UINT64_C(1000)
 #define PERIOD_DEFAULT_NS UINT64_C(1000000)
 #define TRUNCATED         INTERN_NONE
+#define TASK_MAX          (INT64_C(1) << 22) /* no pid of Linux is higher */
+#define SEGMENT_MAX       511                /* whose tasks have numbers of 31 bits */
+#define LOST_TASK         INT64_C(0x7fffffff)
 
 /* A slice that has not ended yet. */
 struct slice {
@@ -37,8 +40,8 @@ struct chrome {
     size_t slice_capacity;
     size_t slice_count;
     uint64_t end_ns; /* of the last sample of the thread at hand */
-    uint64_t pid;
-    uint64_t tid;
+    int64_t pid;     /* of it */
+    int64_t tid;
     uint64_t period_ns;
 };
 
@@ -55,22 +58,28 @@ static void print_us(struct json_out *out, const char *name, uint64_t time_ns)
     json_out_raw(out, name, text);
 }
 
-static void begin_event(struct json_out *out, const char *phase, const char *name, uint64_t pid,
-                        uint64_t tid)
+/* A task's number on its track. Tasks of another segment are others, whose slices would overlap. */
+static int64_t track_number(uint64_t number, uint32_t segment)
+{
+    int64_t before = segment > 0 && segment <= SEGMENT_MAX ? segment - 1 : 0;
+    return number < (uint64_t)TASK_MAX ? (int64_t)number + before * TASK_MAX : -1 - before;
+}
+
+static void begin_event(struct json_out *out, const char *phase, const char *name, int64_t pid,
+                        int64_t tid)
 {
     json_out_begin(out, NULL, '{');
     json_out_string(out, "ph", phase);
     json_out_string(out, "name", name);
-    json_out_i64(out, "pid", (int64_t)pid);
-    json_out_i64(out, "tid", (int64_t)tid);
+    json_out_i64(out, "pid", pid);
+    json_out_i64(out, "tid", tid);
 }
 
 /* Names a process or a thread. */
-static void print_name(struct chrome *writer, const char *what, uint64_t pid, uint64_t tid,
-                       const char *name)
+static void print_name(struct chrome *writer, const char *what, const char *name)
 {
     struct json_out *out = &writer->out;
-    begin_event(out, "M", what, pid, tid);
+    begin_event(out, "M", what, writer->pid, writer->tid);
     json_out_begin(out, "args", '{');
     json_out_string(out, "name", name);
     json_out_end(out, '}');
@@ -174,11 +183,10 @@ static int print_thread(struct chrome *writer, const uint32_t *order, size_t cou
     uint32_t name = profile_thread_name(profile, last);
     const char *process = profile_text(profile, last->process_name);
     int r = 0;
-    writer->pid = last->pid;
-    writer->tid = last->tid;
-    print_name(writer, "process_name", last->pid, last->tid, process);
-    print_name(writer, "thread_name", last->pid, last->tid,
-               name == INTERN_NONE ? process : profile_text(profile, name));
+    writer->pid = track_number(last->pid, last->segment);
+    writer->tid = track_number(last->tid, last->segment);
+    print_name(writer, "process_name", process);
+    print_name(writer, "thread_name", name == INTERN_NONE ? process : profile_text(profile, name));
     for (size_t i = 0; i < count && r == 0; i++) {
         r = add_sample(writer, &profile->samples[order[i]]);
     }
@@ -191,8 +199,10 @@ static void print_lost(struct chrome *writer)
     struct json_out *out = &writer->out;
     uint64_t lost = export_books_lost(writer->profile);
     if (lost > 0) {
-        print_name(writer, "process_name", 0, 0, "[lost]");
-        begin_event(out, "X", "[lost]", 0, 0);
+        writer->pid = LOST_TASK;
+        writer->tid = LOST_TASK;
+        print_name(writer, "process_name", "[lost]");
+        begin_event(out, "X", "[lost]", LOST_TASK, LOST_TASK);
         print_us(out, "ts", writer->profile->first_ns);
         print_us(out, "dur", lost * writer->period_ns);
         json_out_begin(out, "args", '{');
