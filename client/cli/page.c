@@ -45,6 +45,18 @@ static bool takes_colours(void)
            (less == NULL || strpbrk(less, "rR") != NULL);
 }
 
+static bool has_utf8_locale(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0') {
+            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
+        }
+    }
+    return false;
+}
+
 /* The shell's command line of the pager; NULL: there shall be none. */
 static const char *find_pager(void)
 {
@@ -103,6 +115,7 @@ void page_open(bool is_wide, struct page *ret)
         .file = stdout,
         .columns = is_wide ? PAGE_UNLIMITED : terminal_columns(),
         .has_colours = is_terminal && takes_colours(),
+        .is_utf8 = has_utf8_locale(),
         .terminal_fd = -1,
     };
     const char *pager = is_terminal ? find_pager() : NULL;

@@ -75,6 +75,8 @@ const char *report_by_name(enum report_by by)
 void report_done(struct report *report)
 {
     free(report->rows);
+    free(report->keys);
+    free(report->series_counts);
     *report = (struct report){0};
 }
 
@@ -89,7 +91,8 @@ static int find_row(struct builder *builder, const struct row_key *key,
     }
     r = grow(report->rows, builder->row_capacity, report->row_count + 1);
     if (r == 0) {
-        report->rows[report->row_count++] = *initial;
+        report->rows[report->row_count] = *initial;
+        report->rows[report->row_count++].key = *ret_row;
     }
     return r;
 }
@@ -117,6 +120,7 @@ static int make_function_rows(struct builder *builder)
             .process = INTERN_NONE,
             .file = function->file,
             .line = function->line,
+            .key = (uint32_t)i,
         };
     }
     return 0;
@@ -153,7 +157,11 @@ static int build_from_frames(struct builder *builder)
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        builder->chain_counts[profile->samples[i].chain]++;
+        size_t frame_count = 0;
+        uint32_t chain = profile->samples[i].chain;
+        builder->chain_counts[chain]++;
+        builder->report->keys[i] =
+            builder->functions.of_frame[profile_chain(profile, chain, &frame_count)[0]];
     }
     for (size_t i = 0; i < chain_count; i++) {
         if (builder->chain_counts[i] > 0) {
@@ -214,7 +222,8 @@ static int is_new_process(struct builder *builder, const struct profile_sample *
     return r;
 }
 
-static int count_sample(struct builder *builder, const struct profile_sample *sample)
+static int count_sample(struct builder *builder, const struct profile_sample *sample,
+                        uint32_t *ret_key)
 {
     struct report_row row = describe(builder, sample);
     struct row_key key = {
@@ -234,6 +243,7 @@ static int count_sample(struct builder *builder, const struct profile_sample *sa
         builder->report->rows[index].self++;
         builder->report->rows[index].total++;
         builder->report->rows[index].process_count += is_new;
+        *ret_key = index;
     }
     return r;
 }
@@ -242,7 +252,7 @@ static int build_from_samples(struct builder *builder)
 {
     int r = 0;
     for (size_t i = 0; i < builder->profile->sample_count && r == 0; i++) {
-        r = count_sample(builder, &builder->profile->samples[i]);
+        r = count_sample(builder, &builder->profile->samples[i], &builder->report->keys[i]);
     }
     return r;
 }
@@ -296,7 +306,11 @@ int report_build(const struct profile *profile, enum report_by by, enum report_s
 {
     *ret = (struct report){.by = by, .sort = sort, .sample_count = profile->sample_count};
     cleanup_(builder_done) struct builder builder = {.profile = profile, .report = ret};
+    ret->keys = calloc(profile->sample_count + 1, sizeof *ret->keys);
     int r = 0;
+    if (ret->keys == NULL) {
+        return -ENOMEM;
+    }
     switch (by) {
     case REPORT_BY_FUNCTION:
     case REPORT_BY_MODULE:

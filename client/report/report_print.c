@@ -13,13 +13,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MODULES_NAMED 3 /* without debugging information, in the table's last line */
-#define HOT_PERCENT   5
-#define COLUMNS_MAX   ((size_t)4)
-#define CELL_BYTES    ((size_t)512)
-#define FILE_BYTES    480
-#define NUMBERS_WIDTH ((size_t)38) /* of the columns before the texts, with the gap behind them */
-#define GAP_WIDTH     ((size_t)2)
+#define MODULES_NAMED      3 /* without debugging information, in the table's last line */
+#define HOT_PERCENT        5
+#define COLUMNS_MAX        ((size_t)4)
+#define CELL_BYTES         ((size_t)512)
+#define FILE_BYTES         480
+#define NUMBERS_WIDTH      ((size_t)38) /* of the columns before the texts, with the gap behind them */
+#define SELF_WIDTH         ((size_t)19) /* of the two that are about the row itself, with the gap */
+#define SERIES_TITLE_BYTES ((size_t)40)
+#define GAP_WIDTH          ((size_t)2)
 
 /* A text of a row, which may be made in `into`, of CELL_BYTES. */
 typedef const char *cell_fn(const struct profile *profile, const struct report_row *row,
@@ -42,11 +44,6 @@ static double percent(uint64_t part, uint64_t whole)
 static const char *text_or(const struct profile *profile, uint32_t text, const char *otherwise)
 {
     return text == INTERN_NONE ? otherwise : profile_text(profile, text);
-}
-
-static size_t count_shown(const struct report *report, size_t limit)
-{
-    return limit == 0 || limit > report->row_count ? report->row_count : limit;
 }
 
 static const char *basename_of(const char *path)
@@ -113,6 +110,29 @@ static const char *line_cell(const struct profile *profile, const struct report_
     return into;
 }
 
+/* A character a part of the time, as high as its samples are many. */
+static void write_series(const struct page *page, const struct report *report,
+                         const struct report_row *row, char *into)
+{
+    static const char *const blocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+                                         "\u2585", "\u2586", "\u2587", "\u2588"};
+    static const char *const letters[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+    const size_t levels = sizeof blocks / sizeof blocks[0] - 1;
+    size_t length = row->series == NULL ? 0 : report->series_length;
+    uint64_t most = 1;
+    size_t used = 0;
+    into[0] = '\0';
+    for (size_t i = 0; i < length; i++) {
+        most = row->series[i] > most ? row->series[i] : most;
+    }
+    for (size_t i = 0; i < length && used + 4 < CELL_BYTES; i++) {
+        double part = (double)row->series[i] / (double)most * (double)levels;
+        size_t level = (size_t)part + (part > (double)(size_t)part);
+        used += (size_t)snprintf(into + used, CELL_BYTES - used, "%s",
+                                 page->is_utf8 ? blocks[level] : letters[level]);
+    }
+}
+
 #define NAME(title)                                                                                \
     {                                                                                              \
         title, name_cell, 3, false, false                                                          \
@@ -165,11 +185,57 @@ static void print_cell(FILE *file, const char *text, const struct text_column *c
     text_print_fitted(file, text, width, !is_last && !column->is_number);
 }
 
+/* "each s", "each 5 s": what a character of a series stands for. Returns it. */
+static const char *series_title(const struct report *report, char *into)
+{
+    if (report->series_seconds == 1) {
+        return "each s";
+    }
+    (void)snprintf(into, SERIES_TITLE_BYTES, "each %" PRIu64 " s", report->series_seconds);
+    return into;
+}
+
+static size_t series_width(const struct report *report)
+{
+    char title[SERIES_TITLE_BYTES];
+    size_t width = strlen(series_title(report, title));
+    return report->series_length > width ? report->series_length : width;
+}
+
 static void print_percent(const struct page *page, uint64_t part, uint64_t whole)
 {
     bool is_hot = percent(part, whole) >= HOT_PERCENT;
     (void)fprintf(page->file, "%s%7.2f%s", is_hot ? page_style(page, PAGE_HOT) : "",
                   percent(part, whole), is_hot ? page_style(page, PAGE_PLAIN) : "");
+}
+
+/* The columns before the texts. */
+static void print_numbers(const struct page *page, const struct report *report,
+                          const struct report_row *row)
+{
+    char series[CELL_BYTES];
+    print_percent(page, row->self, report->sample_count);
+    (void)fprintf(page->file, "  %8" PRIu64 "  ", row->self);
+    if (report->series_length > 0) {
+        write_series(page, report, row, series);
+        text_print_padded(page->file, series, series_width(report));
+    } else {
+        print_percent(page, row->total, report->sample_count);
+        (void)fprintf(page->file, "  %8" PRIu64, row->total);
+    }
+}
+
+/* Prints their titles; returns how wide they are, with the gap behind them. */
+static size_t print_number_titles(const struct page *page, const struct report *report)
+{
+    char title[SERIES_TITLE_BYTES];
+    if (report->series_length == 0) {
+        (void)fputs(" self %      self  total %     total", page->file);
+        return NUMBERS_WIDTH;
+    }
+    (void)fputs(" self %      self  ", page->file);
+    text_print_padded(page->file, series_title(report, title), series_width(report));
+    return SELF_WIDTH + series_width(report) + GAP_WIDTH;
 }
 
 static void print_rows(const struct page *page, const struct profile *profile,
@@ -186,22 +252,17 @@ static void print_rows(const struct page *page, const struct profile *profile,
             shares[i].needed = width > shares[i].needed ? width : shares[i].needed;
         }
     }
+    (void)fputs(page_style(page, PAGE_TITLE), page->file);
+    size_t used = print_number_titles(page, report) + GAP_WIDTH * (count - 1);
     page_share(shares, count,
-               page->columns == PAGE_UNLIMITED
-                   ? PAGE_UNLIMITED
-                   : page->columns - NUMBERS_WIDTH - GAP_WIDTH * (count - 1));
-    (void)fprintf(page->file, "%s self %%      self  total %%     total",
-                  page_style(page, PAGE_TITLE));
+               page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - used);
     for (size_t i = 0; i < count; i++) {
         print_cell(page->file, columns[i].title, &columns[i], shares[i].width, i + 1 == count);
     }
     (void)fprintf(page->file, "%s\n", page_style(page, PAGE_PLAIN));
     for (size_t at = 0; at < shown; at++) {
         const struct report_row *row = &report->rows[at];
-        print_percent(page, row->self, report->sample_count);
-        (void)fprintf(page->file, "  %8" PRIu64 "  ", row->self);
-        print_percent(page, row->total, report->sample_count);
-        (void)fprintf(page->file, "  %8" PRIu64, row->total);
+        print_numbers(page, report, row);
         for (size_t i = 0; i < count; i++) {
             print_cell(page->file, columns[i].cell(profile, row, into), &columns[i],
                        shares[i].width, i + 1 == count);
@@ -260,7 +321,7 @@ static void print_sources(const struct page *page, const struct profile *profile
 void report_print_table(const struct page *page, const struct profile *profile,
                         const struct summary *summary, const struct report *report, size_t limit)
 {
-    size_t shown = count_shown(report, limit);
+    size_t shown = report_count_shown(report, limit);
     summary_print_head(page, profile, summary);
     print_rows(page, profile, report, shown);
     if (shown < report->row_count) {
@@ -312,6 +373,13 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     json_out_u64(out, "total", row->total);
     json_out_percent(out, "self_percent", row->self, report->sample_count);
     json_out_percent(out, "total_percent", row->total, report->sample_count);
+    if (row->series != NULL) {
+        json_out_begin(out, "series", '[');
+        for (size_t i = 0; i < report->series_length; i++) {
+            json_out_u64(out, NULL, row->series[i]);
+        }
+        json_out_end(out, ']');
+    }
     if (report->by == REPORT_BY_COMMAND) {
         json_out_u64(out, "processes", row->process_count);
     }
@@ -351,9 +419,12 @@ void report_print_json(FILE *file, const struct profile *profile, const struct s
                        const struct report *report, size_t limit)
 {
     struct json_out out = {.file = file};
-    size_t shown = count_shown(report, limit);
+    size_t shown = report_count_shown(report, limit);
     summary_json_head(&out, profile, summary);
     json_out_string(&out, "by", report_by_name(report->by));
+    if (report->series_length > 0) {
+        json_out_u64(&out, "series_seconds", report->series_seconds);
+    }
     json_out_begin(&out, "rows", '[');
     for (size_t i = 0; i < shown; i++) {
         print_json_row(&out, profile, report, &report->rows[i]);

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #define ROWS_DEFAULT        20
+#define SERIES_MAX          3600
+#define SERIES_SHOWN_MAX    20
 #define ROWS_UNSAID         SIZE_MAX
 #define MIN_PERCENT_DEFAULT 1
 #define MIN_PERCENT_UNSAID  (-1.0)
@@ -33,6 +35,7 @@ struct report_request {
     bool has_tree;
     bool is_inverted;
     bool has_books;
+    bool has_series;
     bool is_wide;
     bool is_json;
 };
@@ -103,6 +106,8 @@ static const struct verb_option options[] = {
     {0, "callees", "F", "a tree of what F called", options_text, AT(callees_of), 0},
     {0, "min", "PERCENT", "cut branches of a tree with fewer of the samples (1)", take_percent,
      AT(min_percent), 0},
+    {0, "per-second", NULL, "when each row of a list had its samples", options_flag, AT(has_series),
+     0},
     {0, "books", NULL, "where the ticks of each CPU went, as a table", options_flag, AT(has_books),
      0},
     {0, "wide", NULL, "lines as long as they are, not as wide as the terminal", options_flag,
@@ -139,7 +144,10 @@ static int print_flat(const struct report_request *request, const struct profile
     cleanup_(report_done) struct report report = {0};
     size_t limit = request->limit == ROWS_UNSAID ? ROWS_DEFAULT : request->limit;
     struct page page;
-    if (report_build(profile, request->by, request->sort, &report) < 0) {
+    if (report_build(profile, request->by, request->sort, &report) < 0 ||
+        (request->has_series &&
+         report_take_series(profile, limit, request->is_json ? SERIES_MAX : SERIES_SHOWN_MAX,
+                            &report) < 0)) {
         return complain("%s: there is not enough memory", request->path);
     }
     if (request->is_json) {
@@ -225,6 +233,9 @@ static int check_views(const struct report_request *request)
         }
         if (request->sort != REPORT_SORT_SELF) {
             return options_refuse(&line, "--sort: a tree is by total; leave --sort out");
+        }
+        if (request->has_series) {
+            return options_refuse(&line, "--per-second: is for lists; leave it out");
         }
         return request->limit == ROWS_UNSAID
                    ? EXIT_DONE

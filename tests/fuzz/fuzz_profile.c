@@ -31,7 +31,7 @@ static void check_report(const struct profile *profile, enum report_by by, FILE 
     if (self != profile->sample_count) {
         abort();
     }
-    if (summary_take(profile, &summary) < 0) {
+    if (summary_take(profile, &summary) < 0 || report_take_series(profile, 5, 20, &report) < 0) {
         abort();
     }
     report_print_table(&page, profile, &summary, &report, 0);

@@ -76,6 +76,7 @@ expect 2 '--inverted: turns a tree round; add --tree' report --inverted a
 expect 2 '--by: a tree is one of functions' report --tree --by thread a
 expect 2 '--sort: a tree is by total' report --tree --sort total a
 expect 2 '-n: a tree has no limit of rows' report --tree -n 3 a
+expect 2 '--per-second: is for lists' report --tree --per-second a
 expect 2 '--min: cuts trees' report --min 3 a
 expect 2 '--format: is missing' export a
 expect 2 '--format: pdf' export a --format pdf

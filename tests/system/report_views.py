@@ -4,7 +4,7 @@ What `profctl report` counts is counted again, slowly, from `dump --json`: repor
 
 An oracle names the frames of each sample by the rules of docs/trace-format.md ("Putting it together") and profctl(1)
 (the markers), and counts each view by its definition: lists by self and total, the tree from the root and from the
-leaves, and the callers and callees of functions. The report must have the same nodes with the same numbers, at any
+leaves, the callers and callees of functions, and rows by the second. The report must have the same nodes with the same numbers, at any
 `--min`. Inlined functions and lines are not in a recording; for these the stacks are those of `export --format folded`.
 """
 import bisect
@@ -14,6 +14,16 @@ import os
 import re
 import subprocess
 import sys
+
+import jsonschema
+
+with open(os.path.join(os.path.dirname(__file__), "../../docs/report.schema.json"), encoding="utf-8") as file:
+    schema = json.load(file)
+jsonschema.Draft202012Validator.check_schema(schema)
+# A member that the schema does not have is one that it lacks.
+for part in (schema, *schema["$defs"].values()):
+    part["additionalProperties"] = False
+SCHEMA = jsonschema.Draft202012Validator(schema)
 
 TRUNCATED = ("[truncated]", None)
 FEW = 3  # functions whose callers and callees are compared
@@ -51,7 +61,8 @@ class Recording:
             rows.sort(key=lambda row: row[0])
         self.starts = {key: sorted(table) for key, table in self.symbols.items()}
         self.known = {}
-        self.tasks = [(self.command(sample), sample["pid"], sample.get("cpu", int(sample.get("continuation", "0"), 16) >> 48))
+        self.tasks = [(self.command(sample), sample["pid"], sample.get("cpu", int(sample.get("continuation", "0"), 16) >> 48),
+                       sample["time_ns"])
                       for sample in samples]
         self.samples = [self.stack(sample, completions.get(sample.get("continuation"), {})) for sample in samples]
 
@@ -168,9 +179,15 @@ def told_tree(report, label):
 class Judge:
     def __init__(self, profctl, path):
         self.profctl, self.path, self.compared, self.bad = profctl, path, 0, 0
+        self.validated = set()
 
     def report(self, *options):
-        return json.loads(run(self.profctl, "report", "--json", "--no-demangle", *options, self.path))
+        report = json.loads(run(self.profctl, "report", "--json", "--no-demangle", *options, self.path))
+        kind = report["by"], report.get("view"), "debug_files" in report, "series_seconds" in report
+        if kind not in self.validated:
+            self.validated.add(kind)
+            SCHEMA.validate(report)
+        return report
 
     def expect(self, what, told, counted):
         self.compared += len(counted)
@@ -197,6 +214,7 @@ class Judge:
                 self.expect("the order of rows", {(): keys}, {(): sorted(keys, reverse=True)})
 
     def tasks(self, tasks):
+        first = min(task[3] for task in tasks)
         for by, of_task in (("command", lambda task: task[0]), ("process", lambda task: task[:2]), ("cpu", lambda task: task[2])):
             counts, processes = collections.Counter(map(of_task, tasks)), collections.defaultdict(set)
             for task in tasks:
@@ -205,6 +223,14 @@ class Judge:
             for row in self.report("-n", "0", "--by", by)["rows"]:
                 key = row["cpu"] if by == "cpu" else row["name"] if by == "command" else (row["name"], row["pid"])
                 told[key] = row["self"], row["total"], row.get("processes")
+            times = collections.defaultdict(lambda: [0] * (1 + (max(task[3] for task in tasks) - first) // 10**9))
+            for task in tasks:
+                times[of_task(task)][(task[3] - first) // 10**9] += 1
+            series = {}
+            for row in self.report("-n", "0", "--by", by, "--per-second")["rows"]:
+                key = row["cpu"] if by == "cpu" else row["name"] if by == "command" else (row["name"], row["pid"])
+                series[key] = row["series"]
+            self.expect(f"--by {by} --per-second", series, dict(times))
             self.expect(f"--by {by}", told, {key: (count, count, len(processes[key]) if by == "command" else None)
                                              for key, count in counts.items()})
 

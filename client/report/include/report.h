@@ -45,6 +45,8 @@ struct report_row {
     uint64_t process_count; /* of a row by command */
     uint32_t file;          /* where in the function, as `line`; only of a profile with lines */
     uint32_t line;          /* 0: not known */
+    uint32_t key;           /* by which samples name it */
+    const uint64_t *series; /* self samples of each part of the time; borrowed from the report */
     uint64_t self;
     uint64_t self_inlined; /* of them, in copies that were inlined */
     uint64_t total;
@@ -56,6 +58,10 @@ struct report {
     struct report_row *rows; /* owned; by what `sort` says, then the other, then name */
     size_t row_count;
     uint64_t sample_count;
+    uint32_t *keys;          /* owned; by sample of the profile: of the row that it is in itself */
+    uint64_t *series_counts; /* owned; of the rows that have a series */
+    size_t series_length;    /* parts of the time; 0: no row has a series */
+    uint64_t series_seconds; /* of each part */
 };
 
 /* The enumerator called `name` ("function", ...). */
@@ -66,6 +72,17 @@ const char *report_by_name(enum report_by by);
 int report_build(const struct profile *profile, enum report_by by, enum report_sort sort,
                  struct report *ret);
 void report_done(struct report *report);
+
+/*
+ * Gives the first rows, at most `limit` of them (0: all), a series over the time of the recording:
+ * a part a second, or a few seconds where those would be more than `length_max`. Returns 0, or
+ * -ENOMEM.
+ */
+int report_take_series(const struct profile *profile, size_t limit, size_t length_max,
+                       struct report *report);
+
+/* How many rows a limit (0: all) leaves. */
+size_t report_count_shown(const struct report *report, size_t limit);
 
 /* At most `limit` rows, 0 for all. What stands below is summary_print_foot()'s. */
 void report_print_table(const struct page *page, const struct profile *profile,
