@@ -3,7 +3,8 @@
 /*
  * Grows and sorts arrays for the builders of tables. The sort is a bottom-up merge sort: runs of
  * doubling length are merged from the array into a spare one and back. Two runs that are in order
- * already are copied whole, since most files are in order. Pure.
+ * already are copied whole, and an array in order is left as it is, since most files are in order.
+ * Pure.
  */
 #include "array.h"
 
@@ -56,13 +57,28 @@ static void merge(const struct sorting *sorting, const char *left, const char *m
     memcpy(target, right, (size_t)(to - right));
 }
 
+/* Whether there is nothing to do, for which no memory is needed. */
+static bool is_sorted(const struct sorting *sorting, const char *array, size_t count)
+{
+    const char *end = array + count * sorting->element_bytes;
+    for (const char *at = array + sorting->element_bytes; at < end; at += sorting->element_bytes) {
+        if (sorting->is_before(at, at - sorting->element_bytes, sorting->userdata)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int array_sort(void *array, size_t count, size_t element_bytes, array_before_fn is_before,
                const void *userdata)
 {
     const struct sorting sorting = {element_bytes, is_before, userdata};
-    char *spare = count < 2 ? NULL : reallocarray(NULL, count, element_bytes);
+    if (count < 2 || is_sorted(&sorting, array, count)) {
+        return 0;
+    }
+    char *spare = reallocarray(NULL, count, element_bytes);
     if (spare == NULL) {
-        return count < 2 ? 0 : -ENOMEM;
+        return -ENOMEM;
     }
     char *source = array;
     char *target = spare;

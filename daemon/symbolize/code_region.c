@@ -21,7 +21,8 @@ struct cursor {
     const struct code_starts *starts;
     struct cfi_span row;    /* that holds the address, */
     struct cfi_span behind; /* and the one behind it */
-    uint64_t function;      /* the next that begins, behind the address once that was moved to */
+    size_t number;          /* of the next function that begins, behind the address once that was */
+    uint64_t function;      /* moved to; and where it does */
     enum code_start start;  /* what begins at the address */
 };
 
@@ -31,7 +32,8 @@ static struct cursor cursor_at(const struct cfi_table *table, const struct code_
     struct cursor cursor = {.table = table, .starts = starts};
     cursor.row = cfi_table_span(table, address);
     cursor.behind = cfi_table_span_behind(table, &cursor.row);
-    cursor.function = code_starts_next(starts, address);
+    cursor.number = code_starts_number(starts, address);
+    cursor.function = code_starts_address(starts, cursor.number);
     return cursor;
 }
 
@@ -44,8 +46,8 @@ static void move_to(struct cursor *cursor, uint64_t address)
     }
     cursor->start = CODE_START_NONE;
     if (address == cursor->function) {
-        cursor->start = code_starts_find(cursor->starts, address);
-        cursor->function = code_starts_next(cursor->starts, address + 1);
+        cursor->start = code_starts_kind(cursor->starts, cursor->number);
+        cursor->function = code_starts_address(cursor->starts, ++cursor->number);
     }
 }
 

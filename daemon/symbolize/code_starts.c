@@ -22,16 +22,18 @@
 #include <string.h>
 
 #define STARTS_MAX       ((size_t)4 << 20)
+#define BLOCKS           64 /* as many as a word has bits */
 #define PLT_ENTRY_BYTES  16
 #define PLT_ENTRY_SMALL  8
 #define PLT_JUMP_BYTES   6 /* jmp *DISTANCE(%rip) */
 #define PLT_DIRECT_JUMP  0xe9
 #define PLT_DIRECT_BYTES 5
 
+/* Small: a hostile file has millions of them. */
 struct start {
     uint64_t address;
-    uint64_t end; /* or `address`: unknown */
-    uint32_t kind;
+    uint32_t bytes; /* 0: unknown; no more are told of more */
+    uint8_t kind;
     bool is_pointed; /* a pointer leads there */
 };
 
@@ -46,6 +48,10 @@ struct reading {
     const struct cfi_table *table;
     const struct code_stretch *stretches; /* NULL: all */
     size_t stretch_count;
+    /* Most addresses lie in none of them: which of the blocks from `low` on has a part of one. */
+    uint64_t blocks;
+    uint64_t low;
+    unsigned int block_shift; /* a block's size, as a power of 2 */
 };
 
 struct code_starts *code_starts_new(void)
@@ -79,14 +85,45 @@ static int add_start(struct code_starts *starts, const struct start *start)
 int code_starts_add(struct code_starts *starts, uint64_t address, uint64_t bytes,
                     enum code_start kind)
 {
-    uint64_t end = bytes > UINT64_MAX - address ? address : address + bytes;
-    return add_start(starts, &(struct start){.address = address, .end = end, .kind = kind});
+    uint64_t known = bytes > UINT64_MAX - address ? 0 : bytes;
+    return add_start(starts, &(struct start){
+                                 .address = address,
+                                 .bytes = known < UINT32_MAX ? (uint32_t)known : UINT32_MAX,
+                                 .kind = (uint8_t)kind,
+                             });
+}
+
+static void mark_blocks(struct reading *reading)
+{
+    if (reading->stretches == NULL || reading->stretch_count == 0) {
+        return;
+    }
+    const struct code_stretch *last = &reading->stretches[reading->stretch_count - 1];
+    reading->low = reading->stretches[0].start;
+    while ((last->end - reading->low) >> reading->block_shift >= BLOCKS) {
+        reading->block_shift++;
+    }
+    for (size_t i = 0; i < reading->stretch_count; i++) {
+        const struct code_stretch *stretch = &reading->stretches[i];
+        uint64_t end = (stretch->end - reading->low) >> reading->block_shift;
+        for (uint64_t at = (stretch->start - reading->low) >> reading->block_shift; at <= end;
+             at++) {
+            reading->blocks |= UINT64_C(1) << at;
+        }
+    }
 }
 
 static bool is_wanted(const struct reading *reading, uint64_t address)
 {
     size_t low = 0;
     size_t high = reading->stretch_count;
+    uint64_t block = (address - reading->low) >> reading->block_shift;
+    if (reading->stretches == NULL) {
+        return true;
+    }
+    if (block >= BLOCKS || (reading->blocks >> block & 1) == 0) {
+        return false;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (reading->stretches[middle].end <= address) {
@@ -95,15 +132,15 @@ static bool is_wanted(const struct reading *reading, uint64_t address)
             high = middle;
         }
     }
-    return reading->stretches == NULL ||
-           (low < reading->stretch_count && reading->stretches[low].start <= address);
+    return low < reading->stretch_count && reading->stretches[low].start <= address;
 }
 
 static bool is_uncovered(const struct reading *reading, uint64_t address)
 {
-    return segments_find(reading->table->segments, reading->table->segment_count, address) !=
+    return is_wanted(reading, address) &&
+           segments_find(reading->table->segments, reading->table->segment_count, address) !=
                NULL &&
-           is_wanted(reading, address) && !cfi_rule_covers(cfi_table_find(reading->table, address));
+           !cfi_rule_covers(cfi_table_find(reading->table, address));
 }
 
 static int add_uncovered(const struct reading *reading, uint64_t address, uint64_t bytes,
@@ -116,8 +153,7 @@ static int add_uncovered(const struct reading *reading, uint64_t address, uint64
 static int on_pointer(uint64_t place, uint64_t value, void *userdata)
 {
     const struct reading *reading = userdata;
-    const struct start start = {
-        .address = value, .end = value, .kind = CODE_START_LABEL, .is_pointed = true};
+    const struct start start = {.address = value, .kind = CODE_START_LABEL, .is_pointed = true};
     (void)place;
     return is_uncovered(reading, value) ? add_start(reading->starts, &start) : 0;
 }
@@ -192,7 +228,9 @@ int code_starts_read(struct code_starts *starts, const struct elf_file *file,
                      size_t stretch_count)
 {
     static const char *const linkage[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
-    struct reading reading = {starts, table, stretches, stretch_count};
+    struct reading reading = {
+        .starts = starts, .table = table, .stretches = stretches, .stretch_count = stretch_count};
+    mark_blocks(&reading);
     int r = elf_file_symbols(file, on_symbol, &reading);
     if (r == 0 || r == -EBADMSG) {
         r = elf_go_functions(file, on_go_function, &reading);
@@ -221,7 +259,7 @@ int code_starts_sort(struct code_starts *starts)
         if (count > 0 && all[count - 1].address == all[i].address) {
             struct start *same = &all[count - 1];
             same->kind = same->kind > all[i].kind ? same->kind : all[i].kind;
-            same->end = same->end > all[i].end ? same->end : all[i].end;
+            same->bytes = same->bytes > all[i].bytes ? same->bytes : all[i].bytes;
             same->is_pointed = same->is_pointed || all[i].is_pointed;
         } else {
             all[count++] = all[i];
@@ -262,8 +300,22 @@ bool code_starts_is_pointed(const struct code_starts *starts, uint64_t address)
 
 uint64_t code_starts_next(const struct code_starts *starts, uint64_t address)
 {
-    size_t at = lower_bound(starts, address);
-    return at < starts->count ? starts->all[at].address : UINT64_MAX;
+    return code_starts_address(starts, lower_bound(starts, address));
+}
+
+size_t code_starts_number(const struct code_starts *starts, uint64_t address)
+{
+    return lower_bound(starts, address);
+}
+
+uint64_t code_starts_address(const struct code_starts *starts, size_t number)
+{
+    return number < starts->count ? starts->all[number].address : UINT64_MAX;
+}
+
+enum code_start code_starts_kind(const struct code_starts *starts, size_t number)
+{
+    return (enum code_start)starts->all[number].kind;
 }
 
 bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to)
@@ -275,5 +327,6 @@ bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint
         }
         at--;
     }
-    return starts->all[at].address <= from && to < starts->all[at].end;
+    const struct start *start = &starts->all[at];
+    return start->address <= from && to - start->address < start->bytes;
 }

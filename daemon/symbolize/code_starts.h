@@ -52,5 +52,10 @@ bool code_starts_is_pointed(const struct code_starts *starts, uint64_t address);
 /* The first at or behind an address; UINT64_MAX: there is none. */
 uint64_t code_starts_next(const struct code_starts *starts, uint64_t address);
 
+/* The same by its number, in the order of addresses; and the kind of one that there is. */
+size_t code_starts_number(const struct code_starts *starts, uint64_t address);
+uint64_t code_starts_address(const struct code_starts *starts, size_t number);
+enum code_start code_starts_kind(const struct code_starts *starts, size_t number);
+
 /* Whether both are of one function whose size is known. */
 bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to);
