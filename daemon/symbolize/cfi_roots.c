@@ -19,10 +19,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A file has one `_start` or none, in either table of symbols. */
 #define SIZELESS_COUNT_MAX 4
+
+/* There are as many names, with two or three tables of symbols. */
+#define FOUND_COUNT_MAX 128
 
 /* What the names of Go's assembly end in, and room for any name that is known. */
 #define ASSEMBLY_SUFFIX ".abi0"
@@ -82,19 +86,19 @@ static const struct known go_names[] = {
     {"runtime.vgetrandom1", ROLE_SWITCH},
 };
 
-/* A root whose symbol has no size. */
-struct sizeless_root {
+/* One of these functions in a file. */
+struct found {
     uint64_t start;
+    uint64_t size_bytes; /* 0: its symbol has none */
     enum role role;
+    bool is_label; /* its symbol is of no type */
 };
 
-struct search {
+struct cfi_roots {
     const struct elf_file *file;
-    struct cfi_builder *builder;
-    bool only_certain;
     bool is_go;
-    struct sizeless_root sizeless[SIZELESS_COUNT_MAX];
-    size_t sizeless_count;
+    struct found found[FOUND_COUNT_MAX];
+    size_t found_count;
 };
 
 /* Most names of a program differ from all of these in their first two characters. */
@@ -113,20 +117,12 @@ static const struct known *find_among(const struct known *names, size_t count, c
     return NULL;
 }
 
-static const struct known *find_known(const struct search *search, const char *name)
+static const struct known *find_known(const struct cfi_roots *roots, const char *name)
 {
     const struct known *known = find_among(any_names, sizeof any_names / sizeof *any_names, name);
-    return known != NULL || !search->is_go
+    return known != NULL || !roots->is_go
                ? known
                : find_among(go_names, sizeof go_names / sizeof *go_names, name);
-}
-
-/* What is certain is so of functions only, and for as long as they are. */
-static bool is_wanted(const struct search *search, const GElf_Sym *symbol, enum role role)
-{
-    unsigned char type = GELF_ST_TYPE(symbol->st_info);
-    return search->only_certain ? role != ROLE_ROOT && type == STT_FUNC && symbol->st_size > 0
-                                : type == STT_FUNC || type == STT_NOTYPE;
 }
 
 static const struct cfi_rule root_rule = {.kind = CFI_ROOT};
@@ -147,95 +143,125 @@ static int add_rule(const struct elf_file *file, struct cfi_builder *builder, ui
                            start + (size_bytes < room ? size_bytes : room), rule);
 }
 
-static int add_known(const struct search *search, enum role role, uint64_t start,
-                     uint64_t size_bytes)
+static int add_known(const struct cfi_roots *roots, const struct found *found, uint64_t size_bytes,
+                     bool only_certain, struct cfi_builder *builder)
 {
-    if (role == ROLE_SWITCH && search->only_certain) {
-        cfi_builder_switch(search->builder, start, start + size_bytes);
+    if (found->role == ROLE_SWITCH && only_certain) {
+        cfi_builder_switch(builder, found->start, found->start + size_bytes);
         return 0;
     }
     /* The byte before it is padding; where it is another function's it stays so. */
-    bool early = role == ROLE_RETURN && !search->only_certain;
-    return add_rule(search->file, search->builder, start, size_bytes, early,
-                    role == ROLE_SWITCH ? &switch_rule : &root_rule);
+    bool early = found->role == ROLE_RETURN && !only_certain;
+    return add_rule(roots->file, builder, found->start, size_bytes, early,
+                    found->role == ROLE_SWITCH ? &switch_rule : &root_rule);
 }
 
-/* Its end is looked for when all else is known. Go's linker gives all functions a size. */
-static void note_sizeless(struct search *search, enum role role, uint64_t start)
+static void note_found(struct cfi_roots *roots, const struct found *found)
 {
-    if (role != ROLE_SWITCH && search->sizeless_count < SIZELESS_COUNT_MAX) {
-        search->sizeless[search->sizeless_count++] = (struct sizeless_root){start, role};
+    if (roots->found_count < FOUND_COUNT_MAX) {
+        roots->found[roots->found_count++] = *found;
     }
-}
-
-static int add_sizeless(const struct search *search)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < search->sizeless_count; i++) {
-        const struct sizeless_root *root = &search->sizeless[i];
-        struct entry_code code = cfi_entry_measure(search->file, search->builder, root->start);
-        if (code.size_bytes > 0) {
-            r = add_known(search, root->role, root->start, code.size_bytes);
-        }
-    }
-    return r;
 }
 
 static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
 {
-    struct search *search = userdata;
+    struct cfi_roots *roots = userdata;
     unsigned char type = GELF_ST_TYPE(symbol->st_info);
     bool is_code = symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE);
-    const struct known *known = is_code ? find_known(search, name) : NULL;
-    if (known == NULL || !is_wanted(search, symbol, known->role)) {
-        return 0;
+    const struct known *known = is_code ? find_known(roots, name) : NULL;
+    if (known != NULL) {
+        note_found(roots, &(struct found){.start = symbol->st_value,
+                                          .size_bytes = symbol->st_size,
+                                          .role = known->role,
+                                          .is_label = type == STT_NOTYPE});
     }
-    if (symbol->st_size == 0) {
-        note_sizeless(search, known->role, symbol->st_value);
-        return 0;
-    }
-    return add_known(search, known->role, symbol->st_value, symbol->st_size);
+    return 0;
 }
 
 /* Go's own names have no suffix; but what sets the stack pointer is the assembly, no wrapper. */
 static int on_go_function(const struct go_function *function, void *userdata)
 {
-    const struct search *search = userdata;
-    const struct known *known = find_known(search, function->name);
+    struct cfi_roots *roots = userdata;
+    const struct known *known = find_known(roots, function->name);
     if (known == NULL && function->writes_sp) {
         char name[NAME_BYTES_MAX];
         int bytes = snprintf(name, sizeof name, "%s" ASSEMBLY_SUFFIX, function->name);
-        known = bytes > 0 && (size_t)bytes < sizeof name ? find_known(search, name) : NULL;
+        known = bytes > 0 && (size_t)bytes < sizeof name ? find_known(roots, name) : NULL;
     }
-    if (known == NULL || (known->role == ROLE_ROOT && search->only_certain)) {
-        return 0;
+    if (known != NULL && function->end > function->start) {
+        note_found(roots, &(struct found){.start = function->start,
+                                          .size_bytes = function->end - function->start,
+                                          .role = known->role});
     }
-    return add_known(search, known->role, function->start, function->end - function->start);
+    return 0;
 }
 
-static int add_roots(const struct elf_file *file, bool only_certain, struct cfi_builder *builder)
+int cfi_roots_find(const struct elf_file *file, struct cfi_roots **ret)
 {
-    struct search search = {
-        .file = file,
-        .builder = builder,
-        .only_certain = only_certain,
-        .is_go = elf_go_is_linked(file),
-    };
-    int r = elf_file_symbols(file, on_symbol, &search);
+    struct cfi_roots *roots = calloc(1, sizeof *roots);
+    if (roots == NULL) {
+        return -ENOMEM;
+    }
+    roots->file = file;
+    roots->is_go = elf_go_is_linked(file);
+    int r = elf_file_symbols(file, on_symbol, roots);
     if (r == 0 || r == -EBADMSG) {
-        r = elf_go_functions(file, on_go_function, &search);
+        r = elf_go_functions(file, on_go_function, roots);
     }
-    return r == 0 ? add_sizeless(&search) : r;
+    if (r < 0) {
+        free(roots);
+        return r;
+    }
+    *ret = roots;
+    return 0;
 }
 
-int cfi_roots_add_certain(const struct elf_file *file, struct cfi_builder *builder)
+struct cfi_roots *cfi_roots_free(struct cfi_roots *roots)
 {
-    return add_roots(file, true, builder);
+    free(roots);
+    return NULL;
 }
 
-int cfi_roots_add(const struct elf_file *file, struct cfi_builder *builder)
+/* What is certain is so of functions only, and for as long as they are. */
+int cfi_roots_add_certain(const struct cfi_roots *roots, struct cfi_builder *builder)
 {
-    return add_roots(file, false, builder);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < roots->found_count; i++) {
+        const struct found *found = &roots->found[i];
+        if (found->role != ROLE_ROOT && !found->is_label && found->size_bytes > 0) {
+            r = add_known(roots, found, found->size_bytes, true, builder);
+        }
+    }
+    return r;
+}
+
+/* Adds one whose symbol has no size: it ends where its code does, or something else begins. Go's
+ * linker gives all functions a size. */
+static int add_sizeless(const struct cfi_roots *roots, const struct found *found,
+                        struct cfi_builder *builder)
+{
+    struct entry_code code = cfi_entry_measure(roots->file, builder, found->start);
+    return code.size_bytes > 0 ? add_known(roots, found, code.size_bytes, false, builder) : 0;
+}
+
+int cfi_roots_add(const struct cfi_roots *roots, struct cfi_builder *builder)
+{
+    size_t sizeless_count = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < roots->found_count; i++) {
+        const struct found *found = &roots->found[i];
+        r = found->size_bytes > 0 ? add_known(roots, found, found->size_bytes, false, builder) : 0;
+    }
+    /* When all else is known. */
+    for (size_t i = 0; r == 0 && i < roots->found_count; i++) {
+        const struct found *found = &roots->found[i];
+        bool is_wanted = found->size_bytes == 0 && found->role != ROLE_SWITCH;
+        if (is_wanted && sizeless_count < SIZELESS_COUNT_MAX) {
+            sizeless_count++;
+            r = add_sizeless(roots, found, builder);
+        }
+    }
+    return r;
 }
 
 /* Whether the kernel or a dynamic linker begins a program at the file's entry. Of other files that

@@ -40,14 +40,9 @@ static void move(struct dwarf_cursor *cursor, size_t bytes)
     cursor->address += bytes;
 }
 
-bool dwarf_read_u8(struct dwarf_cursor *cursor, uint8_t *ret)
+static uint32_t read_u32(const uint8_t *bytes)
 {
-    if (cursor->left == 0) {
-        return false;
-    }
-    *ret = cursor->bytes[0];
-    move(cursor, 1);
-    return true;
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
 bool dwarf_read_unsigned(struct dwarf_cursor *cursor, size_t size_bytes, uint64_t *ret)
@@ -56,8 +51,12 @@ bool dwarf_read_unsigned(struct dwarf_cursor *cursor, size_t size_bytes, uint64_
     if (cursor->left < size_bytes) {
         return false;
     }
-    for (size_t i = 0; i < size_bytes; i++) {
-        value |= (uint64_t)cursor->bytes[i] << 8 * i;
+    if (size_bytes == sizeof(uint32_t)) {
+        value = read_u32(cursor->bytes);
+    } else {
+        for (size_t i = 0; i < size_bytes; i++) {
+            value |= (uint64_t)cursor->bytes[i] << 8 * i;
+        }
     }
     *ret = value;
     move(cursor, size_bytes);
@@ -94,7 +93,7 @@ static bool read_leb(struct dwarf_cursor *cursor, bool is_signed, uint64_t *ret)
     return false;
 }
 
-bool dwarf_read_uleb(struct dwarf_cursor *cursor, uint64_t *ret)
+bool dwarf_read_long_uleb(struct dwarf_cursor *cursor, uint64_t *ret)
 {
     return read_leb(cursor, false, ret);
 }

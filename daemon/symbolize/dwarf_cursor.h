@@ -24,12 +24,33 @@ struct dwarf_cursor {
 #define DWARF_POINTER_INDIRECT 0x80
 #define DWARF_POINTER_OMITTED  0xff
 
-bool dwarf_read_u8(struct dwarf_cursor *cursor, uint8_t *ret);
+static inline bool dwarf_read_u8(struct dwarf_cursor *cursor, uint8_t *ret)
+{
+    if (cursor->left == 0) {
+        return false;
+    }
+    *ret = *cursor->bytes++;
+    cursor->left--;
+    cursor->address++;
+    return true;
+}
+
 /* `size_bytes` is 1 to 8. */
 bool dwarf_read_unsigned(struct dwarf_cursor *cursor, size_t size_bytes, uint64_t *ret);
-/* False too for a value that 64 bits do not hold. */
-bool dwarf_read_uleb(struct dwarf_cursor *cursor, uint64_t *ret);
+/* False too for a value that 64 bits do not hold. The first is dwarf_read_uleb() of any length. */
+bool dwarf_read_long_uleb(struct dwarf_cursor *cursor, uint64_t *ret);
 bool dwarf_read_sleb(struct dwarf_cursor *cursor, int64_t *ret);
+/* Most have one byte. */
+static inline bool dwarf_read_uleb(struct dwarf_cursor *cursor, uint64_t *ret)
+{
+    uint8_t byte = 0;
+    if (cursor->left == 0 || (*cursor->bytes & 0x80) != 0) {
+        return dwarf_read_long_uleb(cursor, ret);
+    }
+    (void)dwarf_read_u8(cursor, &byte);
+    *ret = byte;
+    return true;
+}
 /* A NUL-terminated string (borrowed). */
 bool dwarf_read_string(struct dwarf_cursor *cursor, const char **ret);
 /* The next bytes as a cursor of their own. */

@@ -146,6 +146,28 @@ int eh_frame_walk(const struct elf_file *file, dwarf_function_fn on_function, vo
     return walk_extent(file, &extent, on_function, userdata);
 }
 
+/* All that is not read from instructions. */
+static int add_sources(const struct elf_file *file, const struct cfi_roots *roots,
+                       struct cfi_builder *builder)
+{
+    struct extent extent = {0};
+    bool has_frames = find_frames(file, &extent);
+    int r = cfi_roots_add_certain(roots, builder);
+    if (r == 0 && has_frames) {
+        r = walk_extent(file, &extent, dwarf_entries_add_rows, builder);
+    }
+    if (r == 0) {
+        r = debug_frame_add(file, builder);
+    }
+    if (r == 0) {
+        r = cfi_roots_add(roots, builder);
+    }
+    if (r == 0 && has_frames) {
+        r = cfi_roots_add_entry(file, builder);
+    }
+    return r;
+}
+
 int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
 {
     int r = cfi_builder_build_id(builder, file->build_id, file->build_id_bytes);
@@ -159,21 +181,13 @@ int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder)
     if (machine == ELF_MACHINE_X86_32BIT) {
         cfi_builder_32bit(builder);
     }
-    struct extent extent = {0};
-    bool has_frames = find_frames(file, &extent);
-    r = cfi_roots_add_certain(file, builder);
-    if (r == 0 && has_frames) {
-        r = walk_extent(file, &extent, dwarf_entries_add_rows, builder);
+    struct cfi_roots *roots = NULL;
+    r = cfi_roots_find(file, &roots);
+    if (r < 0) {
+        return r;
     }
-    if (r == 0) {
-        r = debug_frame_add(file, builder);
-    }
-    if (r == 0) {
-        r = cfi_roots_add(file, builder);
-    }
-    if (r == 0 && has_frames) {
-        r = cfi_roots_add_entry(file, builder);
-    }
+    r = add_sources(file, roots, builder);
+    (void)cfi_roots_free(roots);
     if (r == 0 && machine == ELF_MACHINE_X86_32BIT) {
         r = code_thunks_add(file, builder);
     }
