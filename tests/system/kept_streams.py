@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a member can pin of the daemon's memory by keeping what Read hands out: kept_streams.py SOCKET USAGE_FILE UID GID.
+What a member can pin of the daemon's memory by keeping what Read hands out: kept_streams.py SOCKET USAGE_FILE UID GID PID...
 
 A process of that user and group splices every stream, without reading a byte of it, into sockets of its own, which
 it keeps, and closes the stream. First the same bytes again and again, then everything that several sessions record,
 each piece several times before it is acknowledged. Both are made to move hundreds of MiB; where the kernel moves
-pages, they stay charged to the daemon.
+pages, they stay charged to the daemon. The processes PID are the user's: they spin, once they go on, and stand still.
 """
 import ctypes
 import os
 import resource
+import signal
 import socket
 import sys
 import time
@@ -72,7 +73,11 @@ def begin(seconds):
     client.call("Create", detach=True, config={"frequency_hz": 20000, "unwind": "fp", "max_duration_s": 60,
                                                "targets": {"comms": ["busy"]}})
     client.call("Start")
+    for pid in SPINNING:
+        os.kill(pid, signal.SIGCONT)
     time.sleep(seconds)
+    for pid in SPINNING:
+        os.kill(pid, signal.SIGSTOP)
     return client
 
 
@@ -148,6 +153,7 @@ def judge(function, sentence):
 
 
 PATH, USAGE, UID, GID = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+SPINNING = [int(pid) for pid in sys.argv[5:]]
 # Buffers of a session, the allocator's arenas and names are there before.
 with members.Child(attack, lambda child: (begin(1).call("Close"), child.say("done"))) as first:
     made = first.hear()

@@ -42,6 +42,7 @@ finish() {
     local status=$?
     if [ ${#background_pids[@]} -gt 0 ]; then
         kill "${background_pids[@]}" 2>/dev/null
+        kill -CONT "${background_pids[@]}" 2>/dev/null # one that stands still hears no SIGTERM
         wait_until 5 background_is_over || kill -KILL "${background_pids[@]}" 2>/dev/null
         wait "${background_pids[@]}" 2>/dev/null
     fi

@@ -49,6 +49,7 @@ timeout 15 profctl record -d 12 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "reco
 grep -q '^profctl: note: stacks of the kernel are not recorded, since the administrator does not allow them' "$WORK/out" ||
     fail "record does not say that it goes without kernel stacks: $(cat "$WORK/out")"
 profctl report --json "$WORK/p.fxt" >"$WORK/report.json" || fail "report"
+kill "$BACKGROUND_PID"
 expect_json "$WORK/report.json" "d['period_ns'] == 2005958 and d['duration_ns'] < 3e9" "the limits do not hold by default"
 grep -q 'stopped by max_duration' "$WORK/daemon.log" || fail "the session did not end by itself"
 stop_daemon || exit 1
