@@ -124,6 +124,6 @@ foreach(name crowded_socket stuck_openers)
     set_property(TEST system.${name} APPEND PROPERTY RESOURCE_LOCK subuid)
 endforeach()
 # The longest begin first, on a fresh clone too, where ctest has no measurements.
-foreach(name no_chain_bytes worker_refused start_stop_read)
+foreach(name filters start_stop_read service_limits)
     set_tests_properties(system.${name} PROPERTIES COST 50)
 endforeach()
