@@ -67,15 +67,23 @@ class Keeper:
                     taken -= sent
 
 
+def cpu_s(pid):
+    with open("/proc/%d/schedstat" % pid, encoding="utf-8") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
 def begin(seconds):
+    """A session in which the user's programs have spun for so much CPU time each."""
     client = Connection(PATH)
     # Of the programs of the test alone: tables of names that others run are the daemon's own memory, and may be large.
     client.call("Create", detach=True, config={"frequency_hz": 20000, "unwind": "fp", "max_duration_s": 60,
                                                "targets": {"comms": ["busy"]}})
     client.call("Start")
+    ends = {pid: cpu_s(pid) + seconds for pid in SPINNING}
     for pid in SPINNING:
         os.kill(pid, signal.SIGCONT)
-    time.sleep(seconds)
+    while any(cpu_s(pid) < end for pid, end in ends.items()):
+        time.sleep(0.05)
     for pid in SPINNING:
         os.kill(pid, signal.SIGSTOP)
     return client
