@@ -77,6 +77,16 @@ bool code_doubts_has_rows(const struct code_doubts *doubts)
     return doubts->row_count > 0;
 }
 
+bool code_doubts_range(const struct code_doubts *doubts, uint64_t *ret_first, uint64_t *ret_last)
+{
+    if (doubts->row_count == 0) {
+        return false;
+    }
+    *ret_first = doubts->rows[0].function;
+    *ret_last = doubts->rows[doubts->row_count - 1].function;
+    return true;
+}
+
 bool code_doubts_has_function(const struct code_doubts *doubts, uint64_t function)
 {
     size_t low = 0;

@@ -33,6 +33,8 @@ int code_doubts_jump(struct code_doubts *doubts, uint64_t target);
 
 /* Whether rows are kept of a function that begins at an address; all were added, in order. */
 bool code_doubts_has_function(const struct code_doubts *doubts, uint64_t function);
+/* What code_doubts_has_function() is false outside of; false: there are no rows. */
+bool code_doubts_range(const struct code_doubts *doubts, uint64_t *ret_first, uint64_t *ret_last);
 
 /* Data or code has the address of a function: a jump through it may lead there. */
 int code_doubts_point(struct code_doubts *doubts, uint64_t function);
