@@ -72,28 +72,30 @@ have_run() {
 
 # expect_in "LABEL..." OPTION...: what a recording with the options has samples of.
 expect_in() {
-    local labels=$1 label since=() recorder
+    local labels=$1 label since=() recorder status
     shift
     echo "$*: $labels"
     rm -f "$WORK/in.fxt"
+    kill -CONT "${spinning[@]}" # not during the recording: a thread that waits runs for it, and so for a stop
     run_in_background profctl record -F 999 -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record $*: $(cat "$WORK/out")"
-    kill -CONT "${spinning[@]}"
     for label in $labels; do
         read_cpu_ns "$label"
         since+=("$label=$CPU_NS")
     done
     [ -n "$labels" ] || sleep 0.7
     wait_until 30 have_run "${since[@]}" || fail "$labels hardly run"
-    kill -STOP "${spinning[@]}"
     kill -TERM "$recorder"
+    wait "$recorder"
+    status=$?
+    kill -STOP "${spinning[@]}"
     if [ -z "$labels" ]; then
-        expect_status 1 wait "$recorder"
+        [ "$status" -eq 1 ] || fail "record $*: ended with $status"
         [ ! -e "$WORK/in.fxt" ] || fail "record $*: a file without a sample"
         return
     fi
-    wait "$recorder" || fail "record $*: $(cat "$WORK/out")"
+    [ "$status" -eq 0 ] || fail "record $*: $(cat "$WORK/out")"
     profctl dump --json "$WORK/in.fxt" >"$WORK/in.json" || fail "dump"
     profctl report --json "$WORK/in.fxt" >"$WORK/in.report" || fail "report"
     # shellcheck disable=SC2086
