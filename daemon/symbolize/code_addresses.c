@@ -6,8 +6,9 @@
  * operations so. What compilers make is a call, or a jump that leaves no frame; their jumps through
  * tables of their own count as well, and mark more than is needed.
  *
- * All code of a file is looked at by its bytes, and no instruction is decoded. So all are found,
- * and some that are none. An address that is stored before it is jumped to is not found.
+ * All code of a file is looked at by its bytes, and no instruction is decoded. So every address is
+ * found that stands in an instruction near such a jump, and bytes that only look like one as well.
+ * An address that is stored, and read elsewhere before the jump, is not found.
  */
 #include "code_addresses.h"
 
@@ -32,6 +33,8 @@ struct code {
     uint64_t start;
     const struct cfi_table *table;
     struct code_doubts *doubts;
+    size_t searched; /* for jumps: all from near the last place up to here, where none was, */
+    bool is_found;   /* or one begins here */
 };
 
 /* Whether the row of a jump says that its frame is not the return address alone. */
@@ -44,20 +47,29 @@ static bool leaves_frame(const struct code *code, size_t at)
     return cfi_rule_covers(rule) && !is_gone && !is_linkage;
 }
 
-static bool has_jump_near(const struct code *code, size_t place)
+static bool is_jump(const struct code *code, size_t at)
 {
-    size_t at = place < NEAR_BYTES ? 0 : place - NEAR_BYTES;
-    size_t end = code->size - place < NEAR_BYTES ? code->size : place + NEAR_BYTES;
-    for (; at + JUMP_BYTES <= end; at++) {
-        if (code->bytes[at] == JUMP_OPCODE && (code->bytes[at + 1] & JUMP_MASK) == JUMP_BITS &&
-            leaves_frame(code, at)) {
-            return true;
-        }
-    }
-    return false;
+    return code->bytes[at] == JUMP_OPCODE && (code->bytes[at + 1] & JUMP_MASK) == JUMP_BITS &&
+           leaves_frame(code, at);
 }
 
-static int note(const struct code *code, size_t place, uint64_t address)
+/* The places that are asked for rise, so that each byte is looked at once. */
+static bool has_jump_near(struct code *code, size_t place)
+{
+    size_t first = place < NEAR_BYTES ? 0 : place - NEAR_BYTES;
+    size_t end = code->size - place < NEAR_BYTES ? code->size : place + NEAR_BYTES;
+    if (code->searched < first) {
+        code->searched = first;
+        code->is_found = false;
+    }
+    while (!code->is_found && code->searched + JUMP_BYTES <= end) {
+        code->is_found = is_jump(code, code->searched);
+        code->searched += !code->is_found;
+    }
+    return code->is_found;
+}
+
+static int note(struct code *code, size_t place, uint64_t address)
 {
     bool counts = code_doubts_has_function(code->doubts, address) &&
                   cfi_rule_covers(cfi_table_find(code->table, code->start + place)) &&
@@ -65,7 +77,7 @@ static int note(const struct code *code, size_t place, uint64_t address)
     return counts ? code_doubts_point(code->doubts, address) : 0;
 }
 
-static int note_leas(const struct code *code)
+static int note_leas(struct code *code)
 {
     int r = 0;
     for (size_t at = 0; r == 0 && at + LEA_BYTES <= code->size; at++) {
@@ -85,7 +97,7 @@ static int note_leas(const struct code *code)
 }
 
 /* Nearly all numbers are out of range, and every byte of the code begins one. */
-static int note_numbers(const struct code *code)
+static int note_numbers(struct code *code)
 {
     uint64_t first = 0;
     uint64_t last = 0;
@@ -106,7 +118,15 @@ static int note_numbers(const struct code *code)
 int code_addresses_note(const uint8_t *code, size_t bytes, uint64_t start, bool is_fixed,
                         const struct cfi_table *table, struct code_doubts *doubts)
 {
-    const struct code all = {code, bytes, start, table, doubts};
-    int r = note_leas(&all);
-    return r == 0 && is_fixed ? note_numbers(&all) : r;
+    const struct code all = {
+        .bytes = code,
+        .size = bytes,
+        .start = start,
+        .table = table,
+        .doubts = doubts,
+    };
+    struct code leas = all;
+    struct code numbers = all;
+    int r = note_leas(&leas);
+    return r == 0 && is_fixed ? note_numbers(&numbers) : r;
 }

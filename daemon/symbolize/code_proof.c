@@ -130,8 +130,7 @@ static bool is_open(const struct code_region *region, const struct code_site *si
 static bool is_entered(const struct code_region *region, const struct code_site *site,
                        const struct code_forward *forward)
 {
-    const struct code_site *first = &region->sites[region->numbers[site->function] - 1];
-    return forward->origin == CODE_ORIGIN_SYMBOL && first->is_pointed;
+    return forward->origin == CODE_ORIGIN_SYMBOL && code_region_function(region, site)->is_pointed;
 }
 
 /* What the forward look alone proves, as the origin of its ways. */

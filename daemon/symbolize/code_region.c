@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define STEP_BYTES_MAX 128
+#define CUTS_MAX       256 /* by pointers, in a region: behind more nothing is proved */
 
 /* Goes through rows and functions in the order of their addresses. */
 struct cursor {
@@ -23,7 +24,8 @@ struct cursor {
     struct cfi_span behind; /* and the one behind it */
     size_t number;          /* of the next function that begins, behind the address once that was */
     uint64_t function;      /* moved to; and where it does */
-    enum code_start start;  /* what begins at the address */
+    enum code_start start;  /* what begins at the address, */
+    bool is_pointed;        /* and whether a pointer leads there */
 };
 
 static struct cursor cursor_at(const struct cfi_table *table, const struct code_starts *starts,
@@ -45,8 +47,10 @@ static void move_to(struct cursor *cursor, uint64_t address)
         cursor->behind = cfi_table_span_behind(cursor->table, &cursor->row);
     }
     cursor->start = CODE_START_NONE;
+    cursor->is_pointed = false;
     if (address == cursor->function) {
         cursor->start = code_starts_kind(cursor->starts, cursor->number);
+        cursor->is_pointed = code_starts_is_pointed(cursor->starts, cursor->number);
         cursor->function = code_starts_address(cursor->starts, ++cursor->number);
     }
 }
@@ -56,6 +60,14 @@ static uint64_t next_boundary(const struct cursor *cursor)
 {
     bool is_function = cursor->behind.carried || cursor->function < cursor->row.end;
     return is_function ? cursor->function : cursor->row.end;
+}
+
+/* Whether only a pointer shows that code begins at a boundary. */
+static bool is_pointed_label(const struct cursor *cursor, uint64_t boundary)
+{
+    return boundary == cursor->function &&
+           code_starts_kind(cursor->starts, cursor->number) == CODE_START_LABEL &&
+           code_starts_is_pointed(cursor->starts, cursor->number);
 }
 
 static int add_site(struct code_region *region, size_t *capacity, const struct code_site *site)
@@ -125,6 +137,7 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
     size_t capacity = 0;
     uint32_t function = 0;
     size_t split_end = 0; /* what stands before it may be decoded out of step */
+    size_t cut_count = 0;
     int r = 0;
     region.numbers = calloc(bytes + 1, sizeof *region.numbers);
     if (region.numbers == NULL) {
@@ -142,12 +155,13 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
         };
         function = code_start_is_function(site.start) ? site.at : function;
         site.function = function;
-        site.is_pointed = site.start != CODE_START_NONE && code_starts_is_pointed(starts, address);
+        site.is_pointed = cursor.is_pointed;
         uint64_t boundary = next_boundary(&cursor);
         if (boundary - address < site.effect.bytes) {
-            if (code_starts_find(starts, boundary) == CODE_START_LABEL &&
-                code_starts_is_pointed(starts, boundary)) {
-                size_t step = find_step(code, bytes, at, boundary - start, site.effect.bytes);
+            if (is_pointed_label(&cursor, boundary)) {
+                size_t step = ++cut_count > CUTS_MAX
+                                  ? bytes
+                                  : find_step(code, bytes, at, boundary - start, site.effect.bytes);
                 split_end = step > split_end ? step : split_end;
             }
             site.effect =

@@ -108,6 +108,13 @@ static inline struct code_table code_region_table(const struct code_region *regi
     return site->table == 0 ? (struct code_table){0, 0} : region->tables[site->table - 1];
 }
 
+/* The first instruction of its function, or of the region. */
+static inline const struct code_site *code_region_function(const struct code_region *region,
+                                                           const struct code_site *site)
+{
+    return &region->sites[region->numbers[site->function] - 1];
+}
+
 static inline size_t code_region_number(const struct code_region *region,
                                         const struct code_site *site)
 {

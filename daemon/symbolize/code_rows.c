@@ -199,10 +199,12 @@ static int add_apart(const struct code_rows *rows, const struct code_effect *eff
 }
 
 /* Keeps the rule of a function that only a symbol shows to be called until all code is read. */
-static int keep_rule(const struct code_rows *rows, struct code_stretch stretch,
-                     const struct cfi_rule *rule, uint64_t function)
+static int keep_rule(const struct code_rows *rows, const struct code_region *region,
+                     const struct code_site *site, struct code_stretch stretch,
+                     const struct cfi_rule *rule)
 {
-    bool is_pointed = code_starts_is_pointed(rows->starts, function);
+    uint64_t function = region->start + site->function;
+    bool is_pointed = code_region_function(region, site)->is_pointed;
     int r = is_pointed ? code_doubts_point(rows->doubts, function) : 0;
     return r < 0 ? r : code_doubts_add(rows->doubts, stretch.start, stretch.end, rule, function);
 }
@@ -226,7 +228,7 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
     }
     rule->kept =
         rule->kind == CFI_OFFSET ? kept_registers_find(rows->kept, region->start + site->at) : 0;
-    return is_kept ? keep_rule(rows, stretch, rule, region->start + site->function)
+    return is_kept ? keep_rule(rows, region, site, stretch, rule)
                    : cfi_builder_add(rows->builder, stretch.start, stretch.end, rule);
 }
 
@@ -319,15 +321,22 @@ static int add_region(struct code_rows *rows, const struct code_part *part, stru
     return r;
 }
 
-/* The next start of a kind, or a better one, at or behind an address, and before a limit. */
-static uint64_t next_start(const struct code_rows *rows, uint64_t address, enum code_start kind,
-                           uint64_t limit)
+/* The number of the next start of a kind, or a better one, from a number on and before a limit; or
+ * of what lies behind that. */
+static size_t next_start(const struct code_rows *rows, size_t number, enum code_start kind,
+                         uint64_t limit)
 {
-    uint64_t next = code_starts_next(rows->starts, address);
-    while (next < limit && code_starts_find(rows->starts, next) < kind) {
-        next = code_starts_next(rows->starts, next + 1);
+    while (code_starts_address(rows->starts, number) < limit &&
+           code_starts_kind(rows->starts, number) < kind) {
+        number++;
     }
-    return next < limit ? next : limit;
+    return number;
+}
+
+static bool is_function_at(const struct code_rows *rows, size_t number, uint64_t limit)
+{
+    return code_starts_address(rows->starts, number) < limit &&
+           code_start_is_function(code_starts_kind(rows->starts, number));
 }
 
 /*
@@ -339,13 +348,16 @@ static void cut_extent(const struct code_rows *rows, struct extent *extent, enum
 {
     uint64_t limit = extent->start + CODE_REGION_BYTES_MAX;
     limit = limit < extent->end ? limit : extent->end;
-    uint64_t cut = next_start(rows, extent->at + REGION_BYTES, kind, limit);
-    if (cut < limit && !code_start_is_function(code_starts_find(rows->starts, cut))) {
+    size_t cut = code_starts_number(rows->starts, extent->at + REGION_BYTES);
+    cut = next_start(rows, cut, kind, limit);
+    bool is_function = is_function_at(rows, cut, limit);
+    if (!is_function && code_starts_address(rows->starts, cut) < limit) {
         cut = next_start(rows, cut + 1, kind, limit);
+        is_function = is_function_at(rows, cut, limit);
     }
-    bool is_function = cut < limit && code_start_is_function(code_starts_find(rows->starts, cut));
-    extent->is_cut = cut < extent->end && !is_function;
-    extent->end = cut;
+    uint64_t end = min_u64(code_starts_address(rows->starts, cut), limit);
+    extent->is_cut = end < extent->end && !is_function;
+    extent->end = end;
 }
 
 /* Where a region that must reach `end` ends: behind the rows that follow, and the stretches among

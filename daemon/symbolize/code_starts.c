@@ -292,17 +292,6 @@ enum code_start code_starts_find(const struct code_starts *starts, uint64_t addr
                : CODE_START_NONE;
 }
 
-bool code_starts_is_pointed(const struct code_starts *starts, uint64_t address)
-{
-    size_t at = lower_bound(starts, address);
-    return at < starts->count && starts->all[at].address == address && starts->all[at].is_pointed;
-}
-
-uint64_t code_starts_next(const struct code_starts *starts, uint64_t address)
-{
-    return code_starts_address(starts, lower_bound(starts, address));
-}
-
 size_t code_starts_number(const struct code_starts *starts, uint64_t address)
 {
     return lower_bound(starts, address);
@@ -316,6 +305,11 @@ uint64_t code_starts_address(const struct code_starts *starts, size_t number)
 enum code_start code_starts_kind(const struct code_starts *starts, size_t number)
 {
     return (enum code_start)starts->all[number].kind;
+}
+
+bool code_starts_is_pointed(const struct code_starts *starts, size_t number)
+{
+    return starts->all[number].is_pointed;
 }
 
 bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to)

@@ -46,16 +46,15 @@ int code_starts_sort(struct code_starts *starts);
 
 enum code_start code_starts_find(const struct code_starts *starts, uint64_t address);
 
-/* Whether data has the address: it may be called, or jumped to with any stack. */
-bool code_starts_is_pointed(const struct code_starts *starts, uint64_t address);
-
-/* The first at or behind an address; UINT64_MAX: there is none. */
-uint64_t code_starts_next(const struct code_starts *starts, uint64_t address);
-
-/* The same by its number, in the order of addresses; and the kind of one that there is. */
+/* The number of the first at or behind an address, in the order of addresses; and the address of
+ * one by its number, UINT64_MAX: there is none. */
 size_t code_starts_number(const struct code_starts *starts, uint64_t address);
 uint64_t code_starts_address(const struct code_starts *starts, size_t number);
+
+/* Of one that there is: its kind, and whether data has the address: it may be called, or jumped to
+ * with any stack. */
 enum code_start code_starts_kind(const struct code_starts *starts, size_t number);
+bool code_starts_is_pointed(const struct code_starts *starts, size_t number);
 
 /* Whether both are of one function whose size is known. */
 bool code_starts_is_within(const struct code_starts *starts, uint64_t from, uint64_t to);
