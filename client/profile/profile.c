@@ -15,6 +15,8 @@
 #define QUALITY_STITCHED 6
 #define QUALITY_UNPROVED 7
 
+#define TIME_END_NS 0x1p63
+
 struct profile *profile_free(struct profile *profile)
 {
     if (profile != NULL) {
@@ -135,7 +137,8 @@ uint64_t profile_period_ns(const struct profile *profile)
     return period_ns;
 }
 
-/* A time in nanoseconds, which is a text where it is above 2^53. */
+/* A time in nanoseconds, as a text or a number. Above 2^53, which is 104 days, a number is exact to
+ * less than a microsecond. */
 static bool read_time(const cJSON *item, int64_t *ret)
 {
     if (cJSON_IsString(item)) {
@@ -144,7 +147,10 @@ static bool read_time(const cJSON *item, int64_t *ret)
         *ret = strtoll(item->valuestring, &end, 10);
         return errno == 0 && end != item->valuestring && *end == '\0' && *ret >= 0;
     }
-    return json_read_integer(item, 0, JSON_INTEGER_MAX, ret);
+    bool is_time =
+        json_is_integer(item) && item->valuedouble >= 0 && item->valuedouble < TIME_END_NS;
+    *ret = is_time ? (int64_t)item->valuedouble : 0;
+    return is_time;
 }
 
 bool profile_wall_offset_ns(const struct profile *profile, int64_t *ret)

@@ -83,6 +83,14 @@ static bool parse_offset(const char *text, struct selection_time *ret)
     return true;
 }
 
+/* Whether there is such a day, in a year that times are known of. */
+static bool is_date(const struct tm *tm)
+{
+    struct tm date = {.tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday};
+    (void)timegm(&date);
+    return tm->tm_year >= 70 && tm->tm_year + 1900 <= YEAR_MAX && date.tm_mday == tm->tm_mday;
+}
+
 bool selection_parse_time(const char *text, struct selection_time *ret)
 {
     struct tm tm = {0};
@@ -99,8 +107,7 @@ bool selection_parse_time(const char *text, struct selection_time *ret)
     if (end != NULL && *end == '.') {
         end = read_fraction(end + 1, (uint64_t)NS_PER_S, &fraction_ns);
     }
-    if (end == NULL || *end != '\0' ||
-        (has_date && (tm.tm_year < 70 || tm.tm_year + 1900 > YEAR_MAX))) {
+    if (end == NULL || *end != '\0' || (has_date && !is_date(&tm))) {
         return false;
     }
     *ret = (struct selection_time){
@@ -149,11 +156,28 @@ static int64_t wall_seconds(const struct selection_time *time, int64_t first_s)
     return seconds_of(date, time, 1);
 }
 
+/* The recording's time of a time of the wall clock. False: the recording does not know it. */
+static bool find_wall_time(const struct selection_time *time, const struct profile *profile,
+                           uint64_t *ret_ns)
+{
+    int64_t offset_ns = 0;
+    int64_t first_ns = 0;
+    int64_t wall_ns = 0;
+    if (!profile_wall_offset_ns(profile, &offset_ns) ||
+        __builtin_add_overflow(profile->first_ns, offset_ns, &first_ns) ||
+        __builtin_mul_overflow(wall_seconds(time, first_ns / NS_PER_S), NS_PER_S, &wall_ns) ||
+        __builtin_add_overflow(wall_ns, time->offset_ns, &wall_ns) ||
+        __builtin_sub_overflow(wall_ns, offset_ns, &wall_ns)) {
+        return false;
+    }
+    *ret_ns = wall_ns > 0 ? (uint64_t)wall_ns : 0;
+    return true;
+}
+
 /* The recording's time that is meant. */
 static int find_time(const struct selection_time *time, const struct profile *profile,
                      uint64_t otherwise_ns, uint64_t *ret_ns, struct fault *reterr)
 {
-    int64_t offset_ns = 0;
     if (time->kind == SELECTION_ANY_TIME) {
         *ret_ns = otherwise_ns;
         return 0;
@@ -164,15 +188,11 @@ static int find_time(const struct selection_time *time, const struct profile *pr
                       : profile->first_ns + time->offset_ns;
         return 0;
     }
-    if (!profile_wall_offset_ns(profile, &offset_ns) || profile->last_ns > INT64_MAX / 2) {
-        return fault_set(reterr, ENODATA,
-                         "does not say what time of the day it was; give the seconds since its "
-                         "first sample");
-    }
-    int64_t first_s = ((int64_t)profile->first_ns + offset_ns) / NS_PER_S;
-    int64_t wall_ns = wall_seconds(time, first_s) * NS_PER_S + (int64_t)time->offset_ns;
-    *ret_ns = wall_ns > offset_ns ? (uint64_t)(wall_ns - offset_ns) : 0;
-    return 0;
+    return find_wall_time(time, profile, ret_ns)
+               ? 0
+               : fault_set(reterr, ENODATA,
+                           "does not say what time of the day it was; give the seconds since its "
+                           "first sample");
 }
 
 static bool has_number(const uint64_t *numbers, size_t count, uint64_t number)

@@ -102,23 +102,15 @@ static char *describe_targets(const cJSON *config, bool *ret_is_whole)
     return text;
 }
 
-/* The wall clock's time of the first sample, by what both clocks said when the session began. */
-static int64_t find_realtime_ns(const struct profile *profile, const cJSON *session)
+/* The wall clock's time of the first sample. */
+static int64_t find_realtime_ns(const struct profile *profile)
 {
-    const char *text =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "created_realtime_ns"));
-    int64_t boot_ns = 0;
-    char *end = NULL;
-    if (text == NULL || profile->sample_count == 0 ||
-        !json_read_integer(cJSON_GetObjectItemCaseSensitive(session, "created_boot_ns"), 0,
-                           JSON_INTEGER_MAX, &boot_ns)) {
-        return 0;
-    }
-    int64_t created_ns = strtoll(text, &end, 10);
-    bool is_time = end != text && *end == '\0' && created_ns > 0 &&
-                   created_ns < INT64_MAX - JSON_INTEGER_MAX &&
-                   profile->first_ns < (uint64_t)JSON_INTEGER_MAX;
-    return is_time ? created_ns + (int64_t)profile->first_ns - boot_ns : 0;
+    int64_t offset_ns = 0;
+    int64_t realtime_ns = 0;
+    bool is_time = profile->sample_count > 0 && profile_wall_offset_ns(profile, &offset_ns) &&
+                   !__builtin_add_overflow(profile->first_ns, offset_ns, &realtime_ns) &&
+                   realtime_ns > 0;
+    return is_time ? realtime_ns : 0;
 }
 
 void session_facts_take(const struct profile *profile, struct session_facts *ret)
@@ -135,5 +127,5 @@ void session_facts_take(const struct profile *profile, struct session_facts *ret
     ret->kernel = copy_text(session, "kernel");
     ret->cpus = copy_text(config, "cpus");
     ret->targets = describe_targets(config, &ret->is_whole);
-    ret->realtime_ns = find_realtime_ns(profile, session);
+    ret->realtime_ns = find_realtime_ns(profile);
 }

@@ -345,3 +345,33 @@ TEST(reads_gzip_of_several_members_and_sees_it_cut)
     (void)profile_free(profile);
     free(recording);
 }
+
+/* A machine that is up for 104 days has times above 2^53 ns. */
+TEST(knows_the_wall_clock_of_a_machine_that_is_up_for_long)
+{
+    static const struct {
+        const char *boot;
+        bool is_time;
+        int64_t offset_ns;
+    } cases[] = {
+        {"1000", true, 1764133455000000000 - 1000},
+        {"9007199254740993", true, 1764133455000000000 - 9007199254740993},
+        {"\"9007199254740993\"", true, 1764133455000000000 - 9007199254740993},
+        {"9223372036854775808", false, 0},
+        {"-1", false, 0},
+        {"1.5", false, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char session[128];
+        int64_t offset_ns = 0;
+        struct recording *recording = app_recording();
+        (void)snprintf(session, sizeof session,
+                       "{\"created_boot_ns\":%s,\"created_realtime_ns\":\"1764133455000000000\"}\n",
+                       cases[i].boot);
+        add_data(recording, FXT_STRING_SESSION, session);
+        struct profile *profile = load_recording(recording);
+        assert_int_equal(profile_wall_offset_ns(profile, &offset_ns), cases[i].is_time);
+        assert_true(labs(offset_ns - cases[i].offset_ns) < 1000);
+        (void)profile_free(profile);
+    }
+}

@@ -80,6 +80,9 @@ TEST(refuses_what_is_no_time)
         "1.1234567890",
         "2026-13-01 10:00",
         "9999-01-01 10:00",
+        "2026-02-31 14:05",
+        "2026-02-29 14:05",
+        "2026-04-31T14:05",
         "99999999999h",
     };
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
@@ -207,4 +210,28 @@ TEST(refuses_a_time_of_the_day_that_the_recording_does_not_know)
     assert_int_equal(selection_apply(&selection, profile, &fault), -ENODATA);
     assert_int_equal(profile->sample_count, 1);
     (void)profile_free(profile);
+}
+
+/* Times that only a hostile recording has, whose sums are no times. */
+TEST(refuses_a_time_of_the_day_where_the_recordings_clocks_cannot_be)
+{
+    static const struct {
+        const char *session;
+        const char *from;
+    } cases[] = {
+        {"{\"created_boot_ns\":0,\"created_realtime_ns\":\"9223372036854775807\"}\n", "10:00"},
+        {"{\"created_boot_ns\":0,\"created_realtime_ns\":\"9223372034854775807\"}\n", "10:00"},
+        {"{\"created_boot_ns\":\"9223372036854775807\",\"created_realtime_ns\":0}\n",
+         "2200-01-01 10:00"},
+    };
+    (void)setenv("TZ", "UTC", 1);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct fault fault = {0};
+        struct recording *recording = recording_of(TASK("7", "app") "sample 1000000000 7 1 0x1002");
+        add_data(recording, FXT_STRING_SESSION, cases[i].session);
+        struct profile *profile = load_recording(recording);
+        const struct selection selection = between(cases[i].from, NULL);
+        assert_int_equal(selection_apply(&selection, profile, &fault), -ENODATA);
+        (void)profile_free(profile);
+    }
 }
