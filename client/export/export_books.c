@@ -105,4 +105,7 @@ void export_books_lines(const struct profile *profile, export_line_fn *on_line, 
     if (profile->input.truncated) {
         on_line("the recording is cut off", userdata);
     }
+    if (profile->input.damaged) {
+        on_line("the recording is damaged", userdata);
+    }
 }

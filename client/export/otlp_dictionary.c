@@ -260,6 +260,10 @@ static void write_attributes(struct otlp_dictionary *dictionary, struct message_
             attribute->text < 0
                 ? NULL
                 : strdup(intern_text(&dictionary->strings, (uint32_t)attribute->text));
+        if (text == NULL && attribute->text >= 0) {
+            dictionary->fault = -ENOMEM;
+            return;
+        }
         value.value_case =
             text == NULL ? OTLP__ANY_VALUE__VALUE_INT_VALUE : OTLP__ANY_VALUE__VALUE_STRING_VALUE;
         if (text == NULL) {

@@ -28,6 +28,14 @@
 #define STRING_BYTES   ((size_t)64) /* strings of features fill such pieces */
 #define FEATURE_MAX    4
 
+/* A sample has the stacks of at most two records, its own and its completion. Besides a stack these
+ * have at least a head, their fields, a pid or an id, and the stack's length. A record of the file
+ * has seven words besides the stacks, and one before each. */
+#define STACK_WORDS_MAX  (FXT_RECORD_WORDS_MAX - 4)
+#define SAMPLE_WORDS_MAX (7 + 2 * (1 + STACK_WORDS_MAX))
+_Static_assert(SAMPLE_WORDS_MAX * sizeof(uint64_t) <= PERF_RECORD_BYTES_MAX,
+               "a sample's stacks fit a record");
+
 /* Numbers of features in the head's bit map. */
 enum {
     FEATURE_VERSION = 5,
@@ -105,6 +113,24 @@ static void write_name(struct perf_data *writer, const struct defined_name *name
     perf_records_text(&writer->records, profile_text(writer->profile, name->text));
     perf_records_task(&writer->records, &task);
     perf_records_end(&writer->records);
+}
+
+/* Names what samples have whose task is none: perf's own names for these numbers say otherwise. */
+static void write_marker_names(struct perf_data *writer)
+{
+    static const uint64_t pids[] = {PROFILE_PID_OUTSIDE, PROFILE_PID_EXITED};
+    const struct profile *profile = writer->profile;
+    for (size_t i = 0; i < sizeof pids / sizeof pids[0]; i++) {
+        size_t found = 0;
+        while (found < profile->sample_count && profile->samples[found].pid != pids[i]) {
+            found++;
+        }
+        if (found < profile->sample_count) {
+            const struct defined_name name = {
+                .pid = pids[i], .tid = pids[i], .text = profile->samples[found].process_name};
+            write_name(writer, &name);
+        }
+    }
 }
 
 static uint64_t file_offset(const struct perf_data *writer, const struct defined_mapping *mapping)
@@ -240,6 +266,7 @@ static void write_records(struct perf_data *writer, FILE *file)
         defined_name_at(profile, i, &name);
         write_name(writer, &name);
     }
+    write_marker_names(writer);
     for (size_t i = 0; i < defined_mapping_count(profile); i++) {
         struct defined_mapping mapping;
         defined_mapping_at(profile, i, &mapping);

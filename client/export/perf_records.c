@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Builds one record at a time. Its fields fit: the longest are a stack, which the profile bounds,
- * and a name, which is cut here.
+ * Builds one record at a time. Its fields fit: the longest are stacks, of which perf_data.c
+ * says why they do, and a name, which is cut here.
  */
 #include "perf_records.h"
 

@@ -27,7 +27,8 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* A name ends at white space that is followed by a number, so such a space is escaped. */
+/* A name ends at white space that is followed by a number, so such a space is escaped. A line that
+ * begins with '#' is a comment. */
 static void print_comm(FILE *file, const char *comm)
 {
     size_t left = strlen(comm);
@@ -36,6 +37,9 @@ static void print_comm(FILE *file, const char *comm)
         char next = comm[at + 1];
         if (comm[at] == ' ' && (at == 0 || next == '\0' || next == '[' || is_digit(next))) {
             (void)fputs("\\x20", file);
+            length = 1;
+        } else if (comm[at] == '#' && at == 0) {
+            (void)fputs("\\x23", file);
             length = 1;
         } else {
             length = escaped_print_character(file, comm + at, left - at);

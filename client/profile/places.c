@@ -3,7 +3,9 @@
 /*
  * Walks a sample's frames and addresses side by side. A frame that was not inlined ends the frames
  * of an address (resolve.c makes them so), and addresses come in the order of the kernel's stack,
- * the user's and its rest. Frames that are left when the addresses are over are markers.
+ * the user's and its rest. Where one frame stands for several addresses of a kernel without names,
+ * the first of them is its own, and the walk passes over the others. Frames that are left when the
+ * addresses are over are markers.
  */
 #include "places.h"
 
@@ -35,6 +37,34 @@ static void find_part(struct place_walk *walk)
     }
 }
 
+/* Whether the next address, which nothing names, has become the frame before. */
+static bool is_folded(const struct place_walk *walk, const struct profile_frame *frame)
+{
+    const struct profile *profile = walk->profile;
+    const struct stack_place place = {
+        .address = walk->stack[0], .has_address = true, .is_kernel = true, .is_caller = true};
+    const struct mapping *mapping = place_mapping(profile, walk->sample, &place);
+    return mapping != NULL && mapping->module == frame->module &&
+           symbols_find(&profile->tables->symbols, mapping->symbols,
+                        place_instruction(&place) - mapping->start + mapping->vaddr) == NULL;
+}
+
+/* Goes on behind the addresses of the kernel that `frame` stands for too. */
+static void skip_folded(struct place_walk *walk, const struct profile_frame *frame)
+{
+    const struct profile *profile = walk->profile;
+    if (frame->module == INTERN_NONE || frame->name != profile->modules[frame->module].basename) {
+        return;
+    }
+    if (walk->frame_count == 0 || profile_frame(profile, walk->frames[0])->is_kernel == 0) {
+        walk->stack_count = 0;
+    }
+    while (walk->stack_count > 0 && is_folded(walk, frame)) {
+        walk->stack++;
+        walk->stack_count--;
+    }
+}
+
 bool place_walk_next(struct place_walk *walk, struct stack_place *ret)
 {
     size_t count = 0;
@@ -58,6 +88,9 @@ bool place_walk_next(struct place_walk *walk, struct stack_place *ret)
         walk->is_caller = true;
         walk->stack++;
         walk->stack_count--;
+        if (walk->is_kernel) {
+            skip_folded(walk, profile_frame(walk->profile, ret->frames[count - 1]));
+        }
     }
     return true;
 }

@@ -21,7 +21,8 @@ HARD_NAMES = [
     "fn=(3)", "totals: 7", "a -> b", "<script>alert(1)</script>", "</script>", "{}", "[unknown]x", "%s%n%d", "a,b", "a:b",
     "a/b", "# comment", "name\x00"[:4] + "\x7f", "x" * 3000, "_[k]", "f_[k]", "f_[i]", "ends 12", "std::vector<int>&",
 ]
-HARD_COMMS = ["app", "two words", "a 12 b", "x", "[k]", "semi;", "new\nline", "7/7 [000] 1.0:", " lead", "esc\x1b[0m", "\ufffd"]
+HARD_COMMS = ["app", "two words", "a 12 b", "x", "[k]", "semi;", "new\nline", "7/7 [000] 1.0:", " lead", "esc\x1b[0m", "\ufffd",
+              "#x"]
 
 
 def fill(recording, number):
@@ -252,6 +253,54 @@ def check_perf_names(profctl, maker, folder):
             export_readers.complain("perf-data", f"{program}: perf sees {text!r}")
 
 
+def check_kernel_without_names(profctl, maker, folder):
+    """One frame stands for several addresses of such a kernel; the others keep their own."""
+    recording = Recording()
+    recording.module(0, 1, "[kernel]", None, KERNEL_START, 0x10000)
+    recording.module(0, 2, "driver", None, KERNEL_START + 0x20000, 0x1000)
+    recording.module(7, 1, "/bin/app", "ab", 0x10000, 0x1000)
+    recording.name(7, 0, "app")
+    for build_id, module, name in (("", "driver", "ioctl"), ("ab", "/bin/app", "main")):
+        recording.data(SYMBOLS, {"build_id": build_id, "module": module, "start": "0x0", "size": 0x1000, "name": name})
+    finish(recording, 0)
+    inside = [KERNEL_START + at for at in (0x10, 0x20, 0x20100, 0x20200, 0x30, 0x40, 0x50)]
+    recording.stack(7, [0x10010, 0x10020], inside)
+    path = os.path.join(folder, "nameless.fxt")
+    recording.write(maker, path)
+    found = re.findall(r"^\s+([0-9a-f]+) (\S+) \(", export(profctl, path, "perf-script").decode(), re.M)
+    expected = [(inside[0], "[kernel]"), (inside[2], "ioctl"), (inside[3], "ioctl"), (inside[4], "[kernel]"),
+                (0x10010, "main"), (0x10020, "main")]
+    if [(int(address, 16), name) for address, name in found] != expected:
+        export_readers.complain("perf-script", f"of a kernel without names it has {found}")
+
+
+def check_tasks_without_numbers(profctl, maker, folder):
+    """perf's own names for their numbers are others."""
+    recording = Recording()
+    finish(recording, 0)
+    for pid in (0, 2**64 - 1):
+        recording.stack(pid, [0x10])
+    path = os.path.join(folder, "outside.fxt")
+    recording.write(maker, path)
+    with open(path + ".perf", "wb") as file:
+        file.write(export(profctl, path, "perf-data"))
+    comms = export_readers.perf(folder, "script", "-i", path + ".perf", "-F", "comm,pid").split()
+    if "[outside]" not in comms or "[exited]" not in comms or "swapper" in comms:
+        export_readers.complain("perf-data", f"has the tasks {comms}")
+
+
+def check_damaged(profctl, path, folder):
+    """A format with the books says of a recording that is not whole how it ends."""
+    whole = open(path, "rb").read()
+    for rest, said in ((whole[8:16], b"# the recording is cut off\n"), (b"\xff" * 64, b"# the recording is damaged\n")):
+        broken = os.path.join(folder, "broken.fxt")
+        with open(broken, "wb") as file:
+            file.write(whole + rest)
+        done = subprocess.run([profctl, "export", broken, "--format", "perf-script"], capture_output=True)
+        if said not in done.stdout:
+            export_readers.complain("perf-script", f"does not say {said!r}: {done.stderr!r}")
+
+
 def main():
     profctl, maker, folder = sys.argv[1:]
     recordings = make(maker, folder)
@@ -259,6 +308,9 @@ def main():
     check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
     check_perf_names(profctl, maker, folder)
+    check_kernel_without_names(profctl, maker, folder)
+    check_tasks_without_numbers(profctl, maker, folder)
+    check_damaged(profctl, os.path.join(folder, "empty.fxt"), folder)
     sys.exit(export_readers.failures > 0)
 
 

@@ -198,7 +198,7 @@ def read_perf_script(output, period, folder):
     found = collections.Counter()
     at_leaf = None
     for line in lines_of("perf-script", output):
-        if line.startswith("#") and at_leaf is None:
+        if line.startswith("#"):
             continue
         frame = re.match(r"\s+([0-9a-f]+) (.+) \((.*)\)$", line)
         event = EVENT.fullmatch(line)
