@@ -277,13 +277,18 @@ static cJSON *parse_books(const char *books_json)
     return books;
 }
 
-uint64_t books_print_period_ns(const char *books_json)
+uint64_t books_print_counter(const char *books_json, const char *member)
 {
     cleanup_(json_freep) cJSON *books = parse_books(books_json);
-    int64_t period_ns = 0;
-    (void)json_read_integer(cJSON_GetObjectItemCaseSensitive(books, "period_ns"), 1,
-                            JSON_INTEGER_MAX, &period_ns);
-    return (uint64_t)period_ns;
+    int64_t count = 0;
+    (void)json_read_integer(cJSON_GetObjectItemCaseSensitive(books, member), 1, JSON_INTEGER_MAX,
+                            &count);
+    return (uint64_t)count;
+}
+
+uint64_t books_print_period_ns(const char *books_json)
+{
+    return books_print_counter(books_json, "period_ns");
 }
 
 uint64_t books_print_kept(const char *books_json)

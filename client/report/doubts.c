@@ -31,11 +31,12 @@ static void missing_samples(const struct profile *profile, const struct summary 
     uint64_t read_count = summary->sample_count + profile->unselected_count;
     int64_t kept = 0;
     if (books_print_total(profile->books_json, "kept", &kept) && kept > 0 &&
-        (uint64_t)kept > read_count) {
-        (void)fprintf(file,
-                      "%" PRIu64 " of %" PRId64
-                      " kept samples are not in this file, but in that of another read",
-                      (uint64_t)kept - read_count, kept);
+        (uint64_t)kept > read_count &&
+        percent((uint64_t)kept - read_count, (uint64_t)kept) > DOUBT_PERCENT) {
+        bool is_whole = !profile->input.truncated && !profile->input.damaged;
+        (void)fprintf(file, "%" PRIu64 " of %" PRId64 " kept samples are not in this file, %s",
+                      (uint64_t)kept - read_count, kept,
+                      is_whole ? "but in that of another read" : "which is cut off or damaged");
     }
 }
 
@@ -71,11 +72,32 @@ static void missing_ticks(const struct profile *profile, const struct summary *s
 static void dropped_records(const struct profile *profile, const struct summary *summary,
                             FILE *file)
 {
-    (void)summary;
-    if (profile->dropped_record_count > 0) {
-        (void)fprintf(
-            file, "%" PRIu64 " samples were dropped, since the trace buffer was full; read sooner",
-            profile->dropped_record_count);
+    uint64_t dropped = profile->dropped_record_count;
+    uint64_t read_count = summary->sample_count + profile->unselected_count;
+    if (percent(dropped, dropped + read_count) > DOUBT_PERCENT) {
+        (void)fprintf(file, "%" PRIu64 " samples were dropped, since the trace buffer was full%s",
+                      dropped,
+                      books_print_counter(profile->books_json, "tasks_refused") == 0
+                          ? "; read sooner"
+                          : ", or their user had used up a share of it; read sooner");
+    }
+}
+
+/* Of those that are shown. */
+static void stacks_without_room(const struct profile *profile, const struct summary *summary,
+                                FILE *file)
+{
+    bool has_left_out = percent(profile->left_out_count, summary->sample_count) > DOUBT_PERCENT;
+    if (has_left_out) {
+        (void)fprintf(file, "%.1f %% of the stacks are left out for want of memory ([left out])",
+                      percent(profile->left_out_count, summary->sample_count));
+    }
+    if (percent(profile->plain_count, summary->sample_count) > DOUBT_PERCENT) {
+        (void)fprintf(file,
+                      "%s%.1f %% of the stacks are shown without debugging information, for want "
+                      "of memory",
+                      has_left_out ? ", " : "",
+                      percent(profile->plain_count, summary->sample_count));
     }
 }
 
@@ -175,8 +197,9 @@ size_t doubts_find(const struct profile *profile, const struct summary *summary,
                    doubts_fn *on_doubt, void *userdata)
 {
     static clause_fn *const clauses[] = {
-        missing_samples, missing_books, missing_ticks,  dropped_records, truncated_stacks,
-        guessed_stacks,  unseen_kernel, unknown_memory, made_code,       unnamed_functions,
+        missing_samples,     missing_books,    missing_ticks,     dropped_records,
+        stacks_without_room, truncated_stacks, guessed_stacks,    unseen_kernel,
+        unknown_memory,      made_code,        unnamed_functions,
     };
     size_t count = 0;
     for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++) {

@@ -106,15 +106,8 @@ static void on_doubt(const char *text, void *userdata)
     (void)fprintf(userdata, "%s\n", text);
 }
 
-/* `kept` 0: of as many samples as there are in the file. */
-static void assert_doubts(const char *lines, int kept, int lost, const char *expected)
+static void assert_doubts_of(struct profile *profile, const char *expected)
 {
-    struct recording *recording = recording_of(lines);
-    add_session(recording, "");
-    if (kept >= 0) {
-        add_books(recording, 100, kept, 0, lost);
-    }
-    struct profile *profile = load_recording(recording);
     struct summary summary;
     char *text = NULL;
     size_t text_bytes = 0;
@@ -126,6 +119,17 @@ static void assert_doubts(const char *lines, int kept, int lost, const char *exp
     assert_string_equal(text, expected);
     free(text);
     (void)profile_free(profile);
+}
+
+/* `kept` -1: there are no books. */
+static void assert_doubts(const char *lines, int kept, int lost, const char *expected)
+{
+    struct recording *recording = recording_of(lines);
+    add_session(recording, "");
+    if (kept >= 0) {
+        add_books(recording, 100, kept, 0, lost);
+    }
+    assert_doubts_of(load_recording(recording), expected);
 }
 
 TEST(finds_what_casts_doubt)
@@ -146,6 +150,52 @@ TEST(finds_what_casts_doubt)
     assert_doubts(APP "sample 1 7 1 0x1101", 1, 0,
                   "100.0 % of the samples were in functions without names, most in 'app', which "
                   "lacks symbols\n");
+}
+
+TEST(doubts_what_was_dropped_or_has_no_room)
+{
+    static const struct {
+        const char *books;
+        uint64_t dropped_count;
+        uint64_t left_out_count;
+        uint64_t plain_count;
+        bool is_damaged;
+        const char *expected;
+    } cases[] = {
+        {"{\"total\":{\"expected\":9}}", 0, 0, 0, false, ""},
+        {"{\"total\":{\"expected\":9}}", 2, 0, 0, false,
+         "2 samples were dropped, since the trace buffer was full; read sooner\n"},
+        {"{\"total\":{\"expected\":9},\"tasks_refused\":1}", 2, 0, 0, false,
+         "2 samples were dropped, since the trace buffer was full, or their user had used up a "
+         "share of it; read sooner\n"},
+        {"{\"total\":{\"expected\":9}}", 0, 1, 0, false,
+         "50.0 % of the stacks are left out for want of memory ([left out])\n"},
+        {"{\"total\":{\"expected\":9}}", 0, 1, 1, false,
+         "50.0 % of the stacks are left out for want of memory ([left out]), 50.0 % of the stacks "
+         "are shown without debugging information, for want of memory\n"},
+        {"{\"total\":{\"expected\":9,\"kept\":3}}", 0, 0, 0, true,
+         "1 of 3 kept samples are not in this file, which is cut off or damaged\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recording *recording = recording_of(APP "sample 1 7 1 0x1001; sample 2 7 1 0x1001");
+        add_data(recording, FXT_STRING_BOOKS, cases[i].books);
+        struct profile *profile = load_recording(recording);
+        profile->dropped_record_count = cases[i].dropped_count;
+        profile->left_out_count = cases[i].left_out_count;
+        profile->plain_count = cases[i].plain_count;
+        profile->input.damaged = cases[i].is_damaged;
+        assert_doubts_of(profile, cases[i].expected);
+    }
+}
+
+TEST(leaves_out_doubts_below_a_percent)
+{
+    struct recording *recording = recording_of(APP "sample 1 7 1 0x1001");
+    add_data(recording, FXT_STRING_BOOKS, "{\"total\":{\"expected\":1000,\"kept\":1000}}");
+    struct profile *profile = load_recording(recording);
+    profile->unselected_count = 998;
+    profile->dropped_record_count = 9;
+    assert_doubts_of(profile, "");
 }
 
 TEST(names_the_switch_that_brings_the_names_of_made_code)

@@ -22,6 +22,9 @@ void books_print_brief(const struct page *page, const char *books_json);
 /* A sum of all CPUs ("kept"); false where there is none. */
 bool books_print_total(const char *books_json, const char *member, int64_t *ret);
 
+/* One of the counters beside the sums; 0 where there is none. */
+uint64_t books_print_counter(const char *books_json, const char *member);
+
 /* Their "period_ns", 0 where they have none. */
 uint64_t books_print_period_ns(const char *books_json);
 
