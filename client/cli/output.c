@@ -22,6 +22,7 @@
 #include <zlib.h>
 
 #define DEFLATE_PIECE_BYTES ((size_t)65536)
+#define COMPARED_BYTES      ((size_t)16384) /* at once */
 
 struct output {
     char *path;           /* owned; where it ends up */
@@ -413,17 +414,30 @@ static int refuse_old(struct output *output, const char *old_path, int code, str
     return r;
 }
 
+/* The same as exchange_names() where names cannot be exchanged: `path` is missing for a moment. */
+static int move_names(struct output *output, const char *old_path, struct fault *reterr)
+{
+    if (rename(output->path, old_path) < 0) {
+        return refuse_write(output, errno, reterr);
+    }
+    if (rename(output->temporary_path, output->path) == 0) {
+        return 0;
+    }
+    int code = errno;
+    return rename(old_path, output->path) == 0
+               ? refuse_write(output, code, reterr)
+               : fault_set(reterr, code,
+                           "%s cannot be written: %s; the file that was there is %s now",
+                           output->path, strerror(code), old_path);
+}
+
 /* Renames the file beside to `path`, and the one that is there to `old_path`. */
 static int exchange_names(struct output *output, const char *old_path, struct fault *reterr)
 {
-    bool is_exchanged =
-        renameat2(AT_FDCWD, output->temporary_path, AT_FDCWD, output->path, RENAME_EXCHANGE) == 0;
-    /* Some file systems exchange no names: there `path` is missing for a moment. */
-    if (!is_exchanged &&
-        (rename(output->path, old_path) < 0 || rename(output->temporary_path, output->path) < 0)) {
-        return refuse_write(output, errno, reterr);
+    if (renameat2(AT_FDCWD, output->temporary_path, AT_FDCWD, output->path, RENAME_EXCHANGE) < 0) {
+        return move_names(output, old_path, reterr);
     }
-    return is_exchanged && rename(output->temporary_path, old_path) < 0
+    return rename(output->temporary_path, old_path) < 0
                ? refuse_old(output, old_path, errno, reterr)
                : 0;
 }
@@ -520,12 +534,39 @@ int output_copy(struct output *output, struct fault *reterr)
     return copy_from(output, fd, reterr);
 }
 
+static bool is_same_begin(int fd, int copy_fd, uint8_t *piece, uint8_t *copy_piece)
+{
+    for (off_t at = 0;;) {
+        ssize_t got = pread(fd, piece, COMPARED_BYTES, at);
+        if (got <= 0) {
+            return got == 0;
+        }
+        ssize_t copied = pread(copy_fd, copy_piece, (size_t)got, at);
+        if (copied != got || memcmp(piece, copy_piece, (size_t)got) != 0) {
+            return false;
+        }
+        at += got;
+    }
+}
+
+bool output_has_copy(const struct output *output)
+{
+    uint8_t piece[COMPARED_BYTES];
+    uint8_t copy_piece[COMPARED_BYTES];
+    cleanup_(closep) int fd = open(output->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT;
+    }
+    cleanup_(closep) int copy_fd = open(output_temporary_name(output), O_RDONLY | O_CLOEXEC);
+    return copy_fd >= 0 && is_same_begin(fd, copy_fd, piece, copy_piece);
+}
+
 bool output_is_left(const char *path, const char *tag)
 {
     struct partial partial;
     cleanup_(freep) char *real = realpath(path, NULL);
     cleanup_(freep) char *name = NULL;
-    return partial_find(real == NULL ? path : real, tag, &partial, &name) == 0;
+    return partial_find(real == NULL ? path : real, tag, &partial, &name) == 0 && partial.mark > 0;
 }
 
 void output_discard(struct output *output)

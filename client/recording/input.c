@@ -269,3 +269,18 @@ int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on
     input->rest_bytes = size_bytes;
     return read_all(input, on_record, userdata, ret, reterr);
 }
+
+/* A feed_record_fn: one record is enough. */
+static int stop_reading(const struct fxt_record *record, void *userdata)
+{
+    (void)record, (void)userdata;
+    return -ECANCELED;
+}
+
+bool input_is_recording(const char *path)
+{
+    struct input_summary summary;
+    struct stat status;
+    return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+           input_read(path, stop_reading, NULL, &summary, NULL) == -ECANCELED;
+}

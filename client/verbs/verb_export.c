@@ -115,11 +115,21 @@ static int export_file(const struct profile *profile, const struct export_reques
     if (request->format->is_gzip && output_compress(output) < 0) {
         return complain("%s: there is not enough memory", request->output_path);
     }
+    if (input_is_recording(request->output_path)) {
+        output_leave_old(output);
+    }
     FILE *file = output_stream(output);
     if (file == NULL || request->format->print(file, profile, &request->options) < 0) {
         return complain("%s: there is not enough memory", request->output_path);
     }
-    return output_finish(output, &fault) < 0 ? complain("%s", fault.text) : EXIT_DONE;
+    if (output_finish(output, &fault) < 0) {
+        return complain("%s", fault.text);
+    }
+    if (output_old_path(output) != NULL) {
+        (void)complain("%s held a recording, which is %s now", request->output_path,
+                       output_old_path(output));
+    }
+    return EXIT_DONE;
 }
 
 /* Whether the output would take the place of the recording. */

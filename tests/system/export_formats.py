@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What export_formats.sh says: export_formats.py PROFCTL MAKER FOLDER, where FOLDER has the program `inlined`."""
-import collections, json, os, re, subprocess, sys
+import collections, filecmp, json, os, re, shutil, subprocess, sys
 from recording_maker import Recording, SESSION, SYMBOLS, BOOKS
 import export_readers
 
@@ -301,6 +301,18 @@ def check_damaged(profctl, path, folder):
             export_readers.complain("perf-script", f"does not say {said!r}: {done.stderr!r}")
 
 
+def check_old(profctl, folder):
+    """A recording that another one's export takes the place of stays as FILE.old; another file does not."""
+    hard, path = (os.path.join(folder, name) for name in ("hard.fxt", "replaced.fxt"))
+    shutil.copy(hard, path)
+    for expected in (f"profctl: {path} held a recording, which is {path}.old now\n", ""):
+        done = subprocess.run([profctl, "export", hard, "--format", "folded", "-o", path], capture_output=True, text=True)
+        if done.returncode != 0 or done.stderr != expected:
+            export_readers.complain("export -o", f"status {done.returncode}, {done.stderr!r}")
+    if not filecmp.cmp(hard, path + ".old", shallow=False):
+        export_readers.complain("export -o", "the recording that was replaced is lost")
+
+
 def main():
     profctl, maker, folder = sys.argv[1:]
     recordings = make(maker, folder)
@@ -311,6 +323,7 @@ def main():
     check_kernel_without_names(profctl, maker, folder)
     check_tasks_without_numbers(profctl, maker, folder)
     check_damaged(profctl, os.path.join(folder, "empty.fxt"), folder)
+    check_old(profctl, folder)
     sys.exit(export_readers.failures > 0)
 
 

@@ -8,9 +8,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -147,6 +149,90 @@ TEST_WITH(loses_no_file_that_cannot_be_renamed, make_folder, NULL)
     assert_contains(fault.text, "that file is /tmp/test_output-");
     assert_int_equal(rmdir(old), 0);
     assert_int_equal(remove_folder(), 2);
+}
+
+/* As on a file system that exchanges no names, where no name begins with what is set here. */
+static const char *unnamed_begin;
+
+int renameat2(int old_fd, const char *old_path, int new_fd, const char *new_path,
+              unsigned int flags)
+{
+    if (unnamed_begin != NULL) {
+        errno = EINVAL;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, old_fd, old_path, new_fd, new_path, flags);
+}
+
+int rename(const char *old_path, const char *new_path)
+{
+    if (unnamed_begin != NULL && strstr(old_path, unnamed_begin) != NULL) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, AT_FDCWD, old_path, AT_FDCWD, new_path, 0);
+}
+
+TEST_WITH(keeps_the_file_where_names_cannot_be_exchanged, make_folder, NULL)
+{
+    static const struct {
+        const char *unnamed;
+        int expected;
+        const char *content;
+        const char *old_content;
+        const char *says;
+    } cases[] = {
+        {"no such name", 0, "new", "old", NULL},
+        {"a.partial-", -EIO, "old", NULL, "a cannot be written: "},
+        {"/a.", -EIO, NULL, "old", "a.old now"},
+    };
+    char old[128];
+    (void)in_folder("a.old", old);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct fault fault = {0};
+        make_file(in_folder("a", path), "old");
+        struct output *output = begin("a", "new");
+        output_leave_old(output);
+        unnamed_begin = cases[i].unnamed;
+        assert_int_equal(output_finish(output, &fault), cases[i].expected);
+        unnamed_begin = NULL;
+        (void)output_free(output);
+        if (cases[i].content != NULL) {
+            assert_content(path, cases[i].content);
+        }
+        if (cases[i].old_content != NULL) {
+            assert_content(old, cases[i].old_content);
+        }
+        if (cases[i].says != NULL) {
+            assert_contains(fault.text, cases[i].says);
+        }
+        (void)remove_folder();
+        assert_int_equal(mkdir(folder, 0700), 0);
+    }
+    (void)remove_folder();
+}
+
+TEST_WITH(tells_whether_it_has_the_file_that_it_replaces, make_folder, NULL)
+{
+    struct output *output = NULL;
+    uint64_t mark = 0;
+    make_file(in_folder("a", path), "one");
+    assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+    assert_int_equal(output_copy(output, NULL), 0);
+    assert_false(output_is_left(path, "tag"));
+    assert_int_equal(output_write(output, "two", 3, NULL), 0);
+    assert_int_equal(output_mark(output, 1, NULL), 0);
+    assert_true(output_is_left(path, "tag"));
+    assert_true(output_has_copy(output));
+    make_file(path, "one!");
+    assert_false(output_has_copy(output));
+    make_file(path, "onetwo and more");
+    assert_false(output_has_copy(output));
+    assert_int_equal(unlink(path), 0);
+    assert_true(output_has_copy(output));
+    output_discard(output);
+    (void)output_free(output);
+    assert_int_equal(remove_folder(), 0);
 }
 
 TEST_WITH(begins_with_the_file_that_it_replaces, make_folder, NULL)

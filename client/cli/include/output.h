@@ -42,8 +42,14 @@ int output_mark(struct output *output, uint64_t mark, struct fault *reterr);
  */
 int output_copy(struct output *output, struct fault *reterr);
 
-/* Whether an earlier run with this path and tag has left a file that output_resume() goes on with.
+/*
+ * Whether the file that is to be replaced is still the one with which output_copy() has begun this
+ * one, in an earlier run perhaps. So it is where there is no file, or an empty one.
  */
+bool output_has_copy(const struct output *output);
+
+/* Whether an earlier run with this path and tag has left a file with a mark, with which
+ * output_resume() goes on. */
 bool output_is_left(const char *path, const char *tag);
 
 /* Has output_finish() rename the file that it replaces to PATH.old, if that file has any bytes. */

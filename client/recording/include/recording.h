@@ -71,6 +71,9 @@ int input_read(const char *path, feed_record_fn on_record, void *userdata,
 int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on_record,
                       void *userdata, struct input_summary *ret, struct fault *reterr);
 
+/* Whether a file begins as a recording does; what is no regular file does not. */
+bool input_is_recording(const char *path);
+
 /* The Data blobs of a recording. */
 #define DATA_NAME_SESSION "cpu-profilerd.session"
 #define DATA_NAME_SYMBOLS "cpu-profilerd.symbols"
