@@ -27,7 +27,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define DRAIN_INTERVAL_MS 5
 #define DRAIN_TRIES_MAX   2000 /* 10 s without a byte: the end does not come */
@@ -43,6 +42,7 @@ struct reading {
     uint64_t fetched_bytes; /* by this run */
     uint64_t resumed_bytes; /* of the file, that an earlier run had written */
     uint64_t earlier_count; /* of the samples: those of the recording that is added to */
+    uint64_t earlier_books; /* how often it has the session's books */
     bool holds_recording;   /* the file, before this run */
     bool is_first;          /* the session was not read before */
     bool has_ended;
@@ -55,6 +55,55 @@ static void reading_done(struct reading *reading)
     session_status_done(&reading->session);
     record_scan_done(&reading->scan);
     free(reading->chunk);
+}
+
+/* Begins the file with the recording that it holds, and counts that. */
+static int copy_recording(struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    struct input_summary summary;
+    struct fault fault = {0};
+    if (input_read(path, record_scan_record, &reading->scan, &summary, &fault) < 0 ||
+        output_copy(reading->output, &fault) < 0) {
+        return complain("%s; nothing has been read", fault.text);
+    }
+    if (summary.truncated || summary.damaged) {
+        return complain(
+            "%s is cut off or damaged, so nothing can be added to it; name another file", path);
+    }
+    reading->earlier_count = reading->scan.sample_count;
+    reading->earlier_books = reading->scan.books_count;
+    return EXIT_DONE;
+}
+
+/*
+ * Counts the recording that an interrupted run has begun its file with. If another has come in its
+ * place since, the file that is made has nothing of it and must not replace it. Where none is there
+ * any more, all samples are new to FILE.
+ */
+static int count_copied(struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    struct input_summary summary;
+    struct fault fault = {0};
+    if (!output_has_copy(reading->output)) {
+        return complain("%s has changed since a read --append to it was interrupted; move it away, "
+                        "and the same command goes on with %s",
+                        path, output_temporary_name(reading->output));
+    }
+    if (!reading->holds_recording) {
+        return EXIT_DONE;
+    }
+    if (input_read(path, record_scan_record, &reading->scan, &summary, &fault) < 0) {
+        return complain("%s; nothing has been read", fault.text);
+    }
+    reading->earlier_count = reading->scan.sample_count;
+    record_scan_done(&reading->scan);
+    if (record_scan_init(&reading->scan) < 0) {
+        return complain("read: there is not enough memory");
+    }
+    record_scan_tell_apart(&reading->scan, connection_notes(reading->conn)->session);
+    return EXIT_DONE;
 }
 
 /* Counts what an earlier run has written, and has it acknowledged. */
@@ -74,39 +123,6 @@ static int go_on(struct reading *reading, uint64_t sequence)
     return EXIT_DONE;
 }
 
-/* A feed_record_fn: one record is enough. */
-static int stop_reading(const struct fxt_record *record, void *userdata)
-{
-    (void)record, (void)userdata;
-    return -ECANCELED;
-}
-
-static bool is_recording(const char *path)
-{
-    struct input_summary summary;
-    struct stat status;
-    return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-           input_read(path, stop_reading, NULL, &summary, NULL) == -ECANCELED;
-}
-
-/* Begins the file with the recording that it holds, and counts that. */
-static int copy_recording(struct reading *reading)
-{
-    const char *path = reading->request->output_path;
-    struct input_summary summary;
-    struct fault fault = {0};
-    if (input_read(path, record_scan_record, &reading->scan, &summary, &fault) < 0 ||
-        output_copy(reading->output, &fault) < 0) {
-        return complain("%s; nothing has been read", fault.text);
-    }
-    if (summary.truncated || summary.damaged) {
-        return complain(
-            "%s is cut off or damaged, so nothing can be added to it; name another file", path);
-    }
-    reading->earlier_count = reading->scan.sample_count;
-    return EXIT_DONE;
-}
-
 /*
  * Makes sure that no recording is lost. A file that holds one is replaced or added to on request
  * only, and a read that was interrupted is finished as it was begun: its pieces are in that file
@@ -116,16 +132,16 @@ static int check_file(struct reading *reading, const char *plain_tag, const char
 {
     const struct read_request *request = reading->request;
     const char *path = request->output_path;
-    reading->holds_recording = is_recording(path);
-    if (!reading->holds_recording) {
-        return EXIT_DONE;
-    }
-    if (!request->appends && !request->replaces) {
+    reading->holds_recording = input_is_recording(path);
+    if (reading->holds_recording && !request->appends && !request->replaces) {
         return complain("%s holds a recording already; --append adds to it, --force replaces it "
                         "and keeps it as %s.old",
                         path, path);
     }
-    if (output_is_left(path, request->appends ? plain_tag : append_tag)) {
+    /* Without a recording, --append begins the file as a read without it does. */
+    bool is_left = request->appends ? reading->holds_recording && output_is_left(path, plain_tag)
+                                    : output_is_left(path, append_tag);
+    if (is_left) {
         return complain("%s: an interrupted read with%s --append is unfinished; finish it first, "
                         "with: profctl read %s -o FILE",
                         path, request->appends ? "out" : "",
@@ -147,12 +163,16 @@ static int open_file(struct reading *reading)
     if (status != EXIT_DONE) {
         return status;
     }
-    bool is_added = reading->request->appends && reading->holds_recording;
+    bool is_added =
+        reading->request->appends && (reading->holds_recording || output_is_left(path, append_tag));
     if (output_resume(path, is_added ? append_tag : tag, &reading->output, &sequence, &fault) < 0) {
         return complain("%s", fault.text);
     }
     if (!is_added) {
         output_leave_old(reading->output);
+    }
+    if (sequence > 0 && is_added && (status = count_copied(reading)) != EXIT_DONE) {
+        return status;
     }
     if (sequence > 0) {
         return go_on(reading, sequence);
@@ -182,6 +202,7 @@ static int prepare(struct reading *reading)
     if (reading->chunk == NULL || record_scan_init(&reading->scan) < 0) {
         return complain("read: there is not enough memory");
     }
+    record_scan_tell_apart(&reading->scan, connection_notes(reading->conn)->session);
     return open_file(reading);
 }
 
@@ -270,9 +291,8 @@ static int fetch(struct reading *reading)
 static uint64_t missing_count(const struct reading *reading)
 {
     uint64_t kept = books_print_kept(reading->scan.books_json);
-    return reading->has_ended && kept > reading->scan.sample_count
-               ? kept - reading->scan.sample_count
-               : 0;
+    uint64_t here = reading->scan.sample_count - record_scan_other_count(&reading->scan);
+    return reading->has_ended && kept > here ? kept - here : 0;
 }
 
 static void print_json(const struct reading *reading)
@@ -341,15 +361,24 @@ static void print_summary(FILE *to, const struct reading *reading)
     }
 }
 
+/* Whether the recording that is added to had no books of the session, and gets them. */
+static bool adds_books(const struct reading *reading)
+{
+    return reading->request->appends && reading->holds_recording && reading->earlier_books == 0 &&
+           reading->scan.books_count > 0;
+}
+
 /*
- * Names and books come with every read. Without a sample, and after a read that had them, they are
- * no recording, and must not take the place of one.
+ * Names come with every read, and after the session's end so do its books. Without a sample, and
+ * after a read that had them, they are no recording, and must not take the place of one. They are
+ * something new only to a file that has the session's samples, or may have, and not its books.
  */
 static bool is_empty(const struct reading *reading)
 {
     return reading->resumed_bytes == 0 &&
-           (reading->fetched_bytes == 0 || (reading->scan.sample_count == reading->earlier_count &&
-                                            reading->scan.fault.code == 0 && !reading->is_first));
+           (reading->fetched_bytes == 0 ||
+            (reading->scan.sample_count == reading->earlier_count &&
+             reading->scan.fault.code == 0 && !reading->is_first && !adds_books(reading)));
 }
 
 static int complain_empty(const struct reading *reading)
@@ -357,6 +386,10 @@ static int complain_empty(const struct reading *reading)
     output_discard(reading->output);
     if (strcmp(reading->session.state, "created") == 0) {
         return complain("the session has not been started, so there is nothing to read");
+    }
+    if (reading->has_ended && !reading->request->appends) {
+        return complain("nothing new to read: the session has ended; --append adds its books to "
+                        "the file of an earlier read, profctl close closes it");
     }
     return complain("nothing new to read: the session %s",
                     reading->has_ended ? "has ended; profctl close closes it"

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Records through a feed, of which only samples and books are looked at.
+ * Records through a feed, of which only samples, sessions and books are looked at. The daemon names
+ * the session of a segment before its samples; in a file that does not, counts are off, no more.
  */
 #include "recording.h"
+
+#include "cleanup.h"
+#include "json.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,6 +50,38 @@ static void see_pid(struct record_scan *scan, uint64_t pid)
     }
 }
 
+void record_scan_tell_apart(struct record_scan *scan, const char *session)
+{
+    scan->session = session;
+    scan->is_other = true;
+}
+
+uint64_t record_scan_other_count(const struct record_scan *scan)
+{
+    return scan->other_count + (scan->is_other ? scan->sample_count - scan->segment_at : 0);
+}
+
+static void begin_segment(struct record_scan *scan)
+{
+    scan->other_count = record_scan_other_count(scan);
+    scan->segment_at = scan->sample_count;
+    scan->is_other = scan->session != NULL;
+}
+
+/* Looks whose segment it is. */
+static int see_session(struct record_scan *scan, const struct fxt_data *data)
+{
+    cleanup_(freep) char *object = NULL;
+    int r = scan->session == NULL ? 0 : data_take_object(data, &object);
+    if (r < 0 || object == NULL) {
+        return r;
+    }
+    cleanup_(json_freep) cJSON *session = cJSON_Parse(object);
+    const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "session"));
+    scan->is_other = id == NULL || strcmp(id, scan->session) != 0;
+    return 0;
+}
+
 int record_scan_record(const struct fxt_record *record, void *userdata)
 {
     struct record_scan *scan = userdata;
@@ -56,7 +92,13 @@ int record_scan_record(const struct fxt_record *record, void *userdata)
         }
         return 0;
     }
-    if (record->kind == FXT_RECORD_DATA && data_is_named(&record->data, DATA_NAME_BOOKS)) {
+    if (record->kind == FXT_RECORD_MAGIC) {
+        begin_segment(scan);
+    } else if (record->kind == FXT_RECORD_DATA && data_is_named(&record->data, DATA_NAME_SESSION)) {
+        return see_session(scan, &record->data);
+    } else if (record->kind == FXT_RECORD_DATA && !scan->is_other &&
+               data_is_named(&record->data, DATA_NAME_BOOKS)) {
+        scan->books_count++;
         return data_take_object(&record->data, &scan->books_json);
     }
     return 0;

@@ -154,18 +154,37 @@ expect_kept "$WORK/more.fxt"
 cmp "$WORK/more.fxt.old" "$WORK/more.copy" || fail "what was replaced is not kept"
 profctl close >/dev/null || fail "close"
 
+echo "== books are added without a sample, and replace no recording"
+begin --comm busy
+work 0.3
+has_read_all() {
+    ! profctl read --append -o "$WORK/quiet.fxt" >/dev/null 2>"$WORK/err"
+}
+wait_until 20 has_read_all || fail "there is no end of what is read"
+grep -q 'nothing new to read: the session is still running' "$WORK/err" || fail "read --append: $(cat "$WORK/err")"
+stop_session
+refused 'nothing new to read: .*; --append adds its books to' profctl read --force -o "$WORK/quiet.fxt"
+profctl read --append --json -o "$WORK/quiet.fxt" >"$WORK/read.json" || fail "the read of the books: status $?"
+expect_json "$WORK/read.json" "d['samples_added'] == 0 and d['books'] and d['samples_elsewhere'] == 0" "the read of the books tells: $(cat "$WORK/read.json")"
+expect_kept "$WORK/quiet.fxt"
+expect_json "$WORK/report.json" "d['books']['total']['kept'] == $kept" "the file has no books"
+refused 'nothing new to read: the session has ended' profctl read --append -o "$WORK/quiet.fxt"
+profctl close >/dev/null || fail "close"
+
 echo "== a reader is killed in the middle; the same command goes on"
 is_stopped() {
     grep -q '^State:[[:space:]]*T' "/proc/$1/status"
 }
-for name in killed.fxt killed.fxt.gz; do
-    # Several pieces of a megabyte, so that there are some left when the reader is seen to have had one.
+# kill_reader NAME OPTION...: of a session with several pieces of a megabyte, so that there are some left when the reader
+# is seen to have had one.
+kill_reader() {
+    local name=$1 reader
     begin -F 20000
     run_in_background work 2
     work 2
     wait "$BACKGROUND_PID"
     stop_session
-    profctl read -o "$WORK/$name" >/dev/null &
+    profctl read "${@:2}" -o "$WORK/$name" >/dev/null &
     reader=$!
     # The name tells how much was acknowledged. An ended process has no program; to ask so starts none.
     until compgen -G "$WORK/$name.partial-*-[1-9]*-*" >/dev/null || [ ! -e "/proc/$reader/exe" ]; do :; done
@@ -174,6 +193,9 @@ for name in killed.fxt killed.fxt.gz; do
     kill -KILL "$reader"
     wait "$reader" 2>/dev/null
     left=$(compgen -G "$WORK/$name.partial-*") || fail "nothing is left of what the reader had"
+}
+for name in killed.fxt killed.fxt.gz; do
+    kill_reader "$name"
     [ ! -e "$WORK/$name" ] || fail "$name has its name and is not whole"
     profctl read -o "$WORK/$name" >"$WORK/out" || fail "read after a kill: status $?"
     grep -q 'of it from a read that was interrupted' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
@@ -182,6 +204,21 @@ for name in killed.fxt killed.fxt.gz; do
     echo "$kept samples, $(stat -c %s "$WORK/$name") bytes, ${left##*-} of them before the kill"
     profctl close >/dev/null || fail "close"
 done
+
+echo "== and so it does with a file that is added to, which no other replaces meanwhile"
+earlier=$(samples "$WORK/more.fxt") || fail "no recording: more.fxt"
+kill_reader more.fxt --append
+mv "$WORK/more.fxt" "$WORK/moved.fxt"
+refused 'read with --append is unfinished; finish it first, with: profctl read --append' profctl read -o "$WORK/more.fxt"
+cp "$WORK/one.fxt" "$WORK/more.fxt"
+refused 'more.fxt has changed since .*move it away' profctl read --append -o "$WORK/more.fxt"
+cmp "$WORK/more.fxt" "$WORK/one.fxt" || fail "the file that came meanwhile has changed"
+mv "$WORK/moved.fxt" "$WORK/more.fxt"
+profctl read --append --json -o "$WORK/more.fxt" >"$WORK/read.json" || fail "read --append after a kill: status $?"
+expect_json "$WORK/read.json" "d['samples_added'] == $kept and d['samples'] == $earlier + $kept and d['samples_elsewhere'] == 0" \
+    "read --append after a kill tells other numbers: $(cat "$WORK/read.json")"
+nothing_left_beside
+profctl close >/dev/null || fail "close"
 
 if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     echo "== a full disk: nothing is lost, and the earlier file stays"

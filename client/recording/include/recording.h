@@ -97,8 +97,13 @@ struct record_scan {
     const int32_t *pids; /* borrowed; whose samples are looked for */
     bool *is_pid_seen;   /* owned; of each of them */
     size_t pid_count;
-    char *books_json;   /* owned; the last that came, or NULL */
-    struct fault fault; /* why it looks no longer; code 0: it does */
+    const char *session;  /* borrowed; whose samples and books are told apart; NULL: of no one */
+    bool is_other;        /* the segment is that of another session */
+    uint64_t segment_at;  /* the samples before it */
+    uint64_t other_count; /* of samples, in segments of other sessions that are over */
+    uint64_t books_count; /* how often books came */
+    char *books_json;     /* owned; the last of them, or NULL */
+    struct fault fault;   /* why it looks no longer; code 0: it does */
 };
 
 /* Returns 0, or -ENOMEM. Either way record_scan_done() releases it. */
@@ -108,6 +113,13 @@ void record_scan_done(struct record_scan *scan);
 /* Looks out for samples of these processes (borrowed until record_scan_done()) from now on. Returns
  * 0, or -ENOMEM. */
 int record_scan_watch(struct record_scan *scan, const int32_t *pids, size_t count);
+
+/*
+ * From now on has only the books of this session (its id, borrowed until record_scan_done()), and
+ * record_scan_other_count() tell what has come of others: a file may have recordings of several.
+ */
+void record_scan_tell_apart(struct record_scan *scan, const char *session);
+uint64_t record_scan_other_count(const struct record_scan *scan);
 
 /* A feed_record_fn, for records that come another way; `userdata` is the scan. */
 int record_scan_record(const struct fxt_record *record, void *userdata);
