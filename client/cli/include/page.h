@@ -16,7 +16,7 @@
 struct page {
     FILE *file;       /* borrowed */
     size_t columns;   /* that a line may have, at least PAGE_COLUMNS_MIN; PAGE_UNLIMITED */
-    bool has_colours; /* a terminal shows it, and nobody asked for none */
+    bool has_colours; /* a terminal shows it, which takes them */
     bool is_utf8;     /* the locale's characters; names are printed as UTF-8 anyway */
     pid_t pager;      /* page_close() waits for it; 0: there is none */
     int terminal_fd;  /* owned, with a pager: what standard output was before */
