@@ -85,21 +85,3 @@ static inline bool code_overlaps(int32_t a, int32_t a_bytes, int32_t b, int32_t 
 {
     return a < b + b_bytes && b < a + a_bytes;
 }
-
-/* Decodes the instruction at the beginning of `code`, whose address is `address`. Bytes that are no
- * instruction are one of a byte, CODE_END. */
-struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_t address);
-
-/* The same, by Zydis alone, which knows all instructions and takes ten times as long. */
-struct code_effect code_effect_decode_any(const uint8_t *code, size_t bytes, uint64_t address);
-
-/* Whether it is all of what fills the room between functions. */
-bool code_effect_is_padding(const uint8_t *code, size_t bytes);
-
-/* The bytes of the instruction at the beginning of `code`, and what it calls directly, or 0: for a
- * first look, which is faster. */
-size_t code_effect_skip(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee);
-
-/* The same, by Zydis alone. */
-size_t code_effect_skip_any(const uint8_t *code, size_t bytes, uint64_t address,
-                            uint64_t *ret_callee);

@@ -82,5 +82,5 @@ static inline bool code_form_is_filler(const struct code_form *form)
 /* The instruction at the beginning of `code`; false: it is not one of these. */
 bool code_form_read(const uint8_t *code, size_t bytes, struct code_form *ret);
 
-/* Its effect, which is the one of code_effect_decode(); false: it is not one of these. */
+/* Its effect, which is the one of code_decode(); false: it is not one of these. */
 bool code_form_effect(const struct code_form *form, uint64_t address, struct code_effect *ret);

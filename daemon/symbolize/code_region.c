@@ -8,6 +8,7 @@
 #include "code_region.h"
 
 #include "array.h"
+#include "code_decoder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -125,7 +126,7 @@ static size_t find_step(const uint8_t *code, size_t bytes, size_t at, size_t cut
     size_t behind = cut;
     while (ahead != behind && behind < bytes && ahead < bytes && ahead - at < STEP_BYTES_MAX) {
         size_t *lower = ahead < behind ? &ahead : &behind;
-        *lower += code_effect_skip(code + *lower, bytes - *lower, *lower, &callee);
+        *lower += code_skip(code + *lower, bytes - *lower, *lower, &callee);
     }
     return ahead > behind ? ahead : behind;
 }
@@ -148,7 +149,7 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
         uint64_t address = start + at;
         move_to(&cursor, address);
         struct code_site site = {
-            .effect = code_effect_decode(code + at, bytes - at, address),
+            .effect = code_decode(code + at, bytes - at, address),
             .at = (uint32_t)at,
             .start = (uint8_t)cursor.start,
             .row = cursor.row.rule,

@@ -13,7 +13,7 @@
 #include "code_resumers.h"
 
 #include "arch_x86_64.h"
-#include "code_effect.h"
+#include "code_decoder.h"
 
 #include <stdbool.h>
 
@@ -30,7 +30,7 @@ static size_t return_bytes(const uint8_t *code, size_t bytes, uint64_t address)
     if (bytes == 0) {
         return 0;
     }
-    struct code_effect first = code_effect_decode(code, bytes, address);
+    struct code_effect first = code_decode(code, bytes, address);
     if (first.flow == CODE_RETURN) {
         return first.bytes;
     }
@@ -38,7 +38,7 @@ static size_t return_bytes(const uint8_t *code, size_t bytes, uint64_t address)
         return 0;
     }
     struct code_effect second =
-        code_effect_decode(code + first.bytes, bytes - first.bytes, address + first.bytes);
+        code_decode(code + first.bytes, bytes - first.bytes, address + first.bytes);
     return second.flow == CODE_INDIRECT ? (size_t)first.bytes + second.bytes : 0;
 }
 
@@ -51,7 +51,7 @@ int code_resumers_add(const uint8_t *code, size_t bytes, uint64_t start,
     int r = 0;
     for (size_t at = 0; r == 0 && at < bytes;) {
         uint64_t address = start + at;
-        struct code_effect effect = code_effect_decode(code + at, bytes - at, address);
+        struct code_effect effect = code_decode(code + at, bytes - at, address);
         at += effect.bytes;
         if (effect.flow == CODE_CALL) {
             call_before = last_call;

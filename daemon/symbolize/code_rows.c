@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "code_addresses.h"
 #include "code_backward.h"
+#include "code_decoder.h"
 #include "code_doubts.h"
 #include "code_forks.h"
 #include "code_forward.h"
@@ -381,7 +382,7 @@ static bool is_padding(struct code_rows *rows, const struct code_part *part, uin
     }
     rows->left_visits -= bytes;
     const uint8_t *code = read_code(rows, part, at, &bytes);
-    return code_effect_is_padding(code, bytes);
+    return code_is_padding(code, bytes);
 }
 
 /* Adds the rules of a part of a region that others cannot change: up to a label if that shows that
@@ -465,7 +466,7 @@ static int add_callees(struct code_rows *rows, const struct code_part *part, uin
     int r = 0;
     for (size_t at = 0; r == 0 && at < bytes;) {
         uint64_t callee = 0;
-        at += code_effect_skip(code + at, bytes - at, start + at, &callee);
+        at += code_skip(code + at, bytes - at, start + at, &callee);
         if (callee != 0 && !cfi_rule_covers(cfi_table_find(rows->table, callee))) {
             r = code_starts_add(rows->starts, callee, 0, CODE_START_FUNCTION);
         }
@@ -600,7 +601,7 @@ static void want_callees(struct code_rows *rows, const struct code_part *part, u
     const uint8_t *code = read_code(rows, part, start, &bytes);
     for (size_t at = 0; at < bytes;) {
         uint64_t callee = 0;
-        at += code_effect_skip(code + at, bytes - at, start + at, &callee);
+        at += code_skip(code + at, bytes - at, start + at, &callee);
         if (callee != 0) {
             kept_registers_want(rows->kept, callee, number);
         }

@@ -12,7 +12,7 @@
 #include "kept_registers.h"
 
 #include "array.h"
-#include "code_effect.h"
+#include "code_decoder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,8 +138,7 @@ static uint32_t changed_registers(const struct code_effect *effect)
 /* Follows one instruction. False: what comes after it is not known. */
 static bool follow(struct way *way, uint64_t at)
 {
-    struct code_effect effect =
-        code_effect_decode(way->code + at, way->bytes - at, way->start + at);
+    struct code_effect effect = code_decode(way->code + at, way->bytes - at, way->start + at);
     uint64_t target = effect.target - way->start;
     way->instructions[way->instruction_count++] =
         (struct kept_instruction){.address = way->start + at, .bytes = effect.bytes};

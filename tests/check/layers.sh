@@ -22,7 +22,7 @@ daemon/log/*                  common                                  | systemd
 daemon/config/*               common json                             | cjson
 daemon/symbolize/debug_frame.* common                                 | elf zlib
 daemon/symbolize/mini_debug.*  common                                 | elf lzma
-daemon/symbolize/code_effect.* common                                 | zydis
+daemon/symbolize/code_decoder.* common                                | zydis
 daemon/symbolize/entry_code.*  common                                 | zydis
 daemon/symbolize/*            common                                  | elf
 daemon/sample/*               common symbolize                        |

@@ -4,6 +4,7 @@
  * What is read without Zydis is what Zydis says: each opcode of one and of two bytes, with each
  * prefix that is known, most operands, and numbers that an effect depends on.
  */
+#include "code_decoder.h"
 #include "code_form.h"
 
 #include "unit_test.h"
@@ -40,11 +41,11 @@ static void check(const uint8_t *code, size_t bytes)
     if (!code_form_read(code, bytes, &form)) {
         return;
     }
-    size_t skipped = code_effect_skip(code, bytes, ADDRESS, &callee);
-    bool is_right = code_effect_skip_any(code, bytes, ADDRESS, &other_callee) == skipped &&
-                    callee == other_callee;
+    size_t skipped = code_skip(code, bytes, ADDRESS, &callee);
+    bool is_right =
+        code_skip_any(code, bytes, ADDRESS, &other_callee) == skipped && callee == other_callee;
     if (code_form_effect(&form, ADDRESS, &effect)) {
-        struct code_effect other = code_effect_decode_any(code, bytes, ADDRESS);
+        struct code_effect other = code_decode_any(code, bytes, ADDRESS);
         is_right = is_right && is_same(&effect, &other);
         known_count++;
     }

@@ -9,7 +9,7 @@
  * latter often say that rbp or rbx is kept where it was pushed: only CFAs are compared there.
  */
 #include "built_tables.h"
-#include "code_effect.h"
+#include "code_decoder.h"
 #include "code_rows.h"
 #include "eh_frame.h"
 #include "elf_file.h"
@@ -101,13 +101,13 @@ static void compare_segment(const struct subject *subject, const struct elf_file
             span.end = cfi_table_span(&said->table, span.end).end;
         }
         uint64_t callee = 0;
-        size_t size = code_effect_skip(code + at, bytes - at, address, &callee);
+        size_t size = code_skip(code + at, bytes - at, address, &callee);
         size_t row_left = span.end - address < bytes - at ? span.end - address : bytes - at;
         size = size < row_left ? size : row_left;
         bool is_said = span.rule->kind == CFI_OFFSET || span.rule->kind == CFI_DEREF;
         if (!is_said) {
             size = row_left;
-        } else if (!code_effect_is_padding(code + at, size)) {
+        } else if (!code_is_padding(code + at, size)) {
             compare(subject, address, span.rule, cfi_table_find(&found->table, address), tally);
         }
         at += size;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Turns an instruction that Zydis decoded into its effect. An effect claims too little rather than
+ * Decodes instructions: the common ones by the tables of code_form, all others by Zydis, whose
+ * instructions are turned into their effects here. An effect claims too little rather than
  * too much: a register that an instruction changes in any other way is in `changes`. A store
  * through an index register counts as one without: an array does not begin where a register is
  * saved.
  */
-#include "code_effect.h"
+#include "code_decoder.h"
 
 #include "code_form.h"
 
@@ -364,7 +365,7 @@ static void note_sight(struct code_effect *effect, const ZydisDecodedInstruction
     }
 }
 
-struct code_effect code_effect_decode_any(const uint8_t *code, size_t bytes, uint64_t address)
+struct code_effect code_decode_any(const uint8_t *code, size_t bytes, uint64_t address)
 {
     struct code_effect effect = {.bytes = 1, .flow = CODE_END};
     ZydisDecodedInstruction instruction;
@@ -388,18 +389,17 @@ struct code_effect code_effect_decode_any(const uint8_t *code, size_t bytes, uin
     return effect;
 }
 
-struct code_effect code_effect_decode(const uint8_t *code, size_t bytes, uint64_t address)
+struct code_effect code_decode(const uint8_t *code, size_t bytes, uint64_t address)
 {
     struct code_form form;
     struct code_effect effect;
     if (code_form_read(code, bytes, &form) && code_form_effect(&form, address, &effect)) {
         return effect;
     }
-    return code_effect_decode_any(code, bytes, address);
+    return code_decode_any(code, bytes, address);
 }
 
-size_t code_effect_skip_any(const uint8_t *code, size_t bytes, uint64_t address,
-                            uint64_t *ret_callee)
+size_t code_skip_any(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee)
 {
     ZydisDecodedInstruction instruction;
     const ZydisDecoder decoder = make_decoder(true);
@@ -416,18 +416,18 @@ size_t code_effect_skip_any(const uint8_t *code, size_t bytes, uint64_t address,
     return instruction.length;
 }
 
-size_t code_effect_skip(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee)
+size_t code_skip(const uint8_t *code, size_t bytes, uint64_t address, uint64_t *ret_callee)
 {
     struct code_form form;
     if (!code_form_read(code, bytes, &form)) {
-        return code_effect_skip_any(code, bytes, address, ret_callee);
+        return code_skip_any(code, bytes, address, ret_callee);
     }
     bool is_call = form.class == CODE_CLASS_CALL && form.number != 0;
     *ret_callee = is_call ? address + form.bytes + (uint64_t)form.number : 0;
     return form.bytes;
 }
 
-bool code_effect_is_padding(const uint8_t *code, size_t bytes)
+bool code_is_padding(const uint8_t *code, size_t bytes)
 {
     struct code_form form;
     ZydisDecodedInstruction instruction;
