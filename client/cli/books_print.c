@@ -380,8 +380,7 @@ static void print_columns(const struct page *page, const cJSON *cpus, const cJSO
 void books_print_table(const struct page *page, const char *books_json)
 {
     cleanup_(json_freep) cJSON *books = parse_books(books_json);
-    cleanup_(freep) char *text = NULL;
-    size_t text_bytes = 0;
+    struct page_text text;
     if (!cJSON_IsObject(books)) {
         page_print_lines(page, PAGE_PLAIN,
                          (char[]){"books: not in this recording; the account of ticks comes with "
@@ -391,13 +390,10 @@ void books_print_table(const struct page *page, const char *books_json)
     const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     print_columns(page, cpus, total);
-    FILE *file = open_memstream(&text, &text_bytes);
-    if (file != NULL) {
-        print_remarks(file, books);
-        print_warnings(file, cpus, total, amount(books, "period_ns"));
-        if (fclose(file) == 0) {
-            page_print_lines(page, PAGE_PLAIN, text);
-        }
+    if (page_text_begin(&text)) {
+        print_remarks(text.file, books);
+        print_warnings(text.file, cpus, total, amount(books, "period_ns"));
+        page_text_end(&text, page, PAGE_PLAIN);
     }
 }
 
@@ -433,34 +429,24 @@ void books_print_brief(const struct page *page, const char *books_json)
     static const char *const received[] = {"kept", "filtered", "dropped"};
     static const char *const others[] = {"lost", "throttled", "missed", "idle", "unexplained"};
     cleanup_(json_freep) cJSON *books = parse_books(books_json);
-    cleanup_(freep) char *text = NULL;
-    size_t text_bytes = 0;
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     int64_t expected = 0;
-    size_t warnings_at = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    if (file == NULL) {
+    struct page_text text;
+    if (!read_count(total, "expected", &expected)) {
+        books_print_table(page, books_json);
         return;
     }
-    if (!read_count(total, "expected", &expected)) {
-        books_print_print(file, books_json);
-    } else {
-        (void)fprintf(file, "books: of %" PRId64 " ticks ", expected);
-        print_terms(file, total, received, sizeof received / sizeof received[0]);
-        (void)fputs("; ", file);
-        print_terms(file, total, others, sizeof others / sizeof others[0]);
-        (void)fputs(" (--books: of each CPU)\n", file);
-        (void)fflush(file);
-        warnings_at = text_bytes;
-        print_warnings(file, cJSON_GetObjectItemCaseSensitive(books, "cpus"), total,
-                       amount(books, "period_ns"));
+    if (page_text_begin(&text)) {
+        (void)fprintf(text.file, "books: of %" PRId64 " ticks ", expected);
+        print_terms(text.file, total, received, sizeof received / sizeof received[0]);
+        (void)fputs("; ", text.file);
+        print_terms(text.file, total, others, sizeof others / sizeof others[0]);
+        (void)fputs(" (--books: of each CPU)\n", text.file);
+        page_text_end(&text, page, PAGE_PLAIN);
     }
-    if (fclose(file) == 0) {
-        cleanup_(freep) char *told = strdup(text + warnings_at);
-        text[warnings_at > 0 ? warnings_at : text_bytes] = '\0';
-        page_print_lines(page, PAGE_PLAIN, text);
-        if (told != NULL && warnings_at > 0) {
-            page_print_lines(page, PAGE_WARNING, told);
-        }
+    if (page_text_begin(&text)) {
+        print_warnings(text.file, cJSON_GetObjectItemCaseSensitive(books, "cpus"), total,
+                       amount(books, "period_ns"));
+        page_text_end(&text, page, PAGE_WARNING);
     }
 }

@@ -6,6 +6,7 @@
  */
 #include "json_out.h"
 
+#include "percent.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -129,5 +130,5 @@ void json_out_double(struct json_out *out, const char *name, double value)
 void json_out_percent(struct json_out *out, const char *name, uint64_t part, uint64_t whole)
 {
     begin_value(out, name);
-    (void)fprintf(out->file, "%.2f", whole == 0 ? 0.0 : 100.0 * (double)part / (double)whole);
+    (void)fprintf(out->file, "%.2f", percent_of(part, whole));
 }

@@ -207,6 +207,22 @@ void page_print_lines(const struct page *page, enum page_style style, char *text
     }
 }
 
+bool page_text_begin(struct page_text *text)
+{
+    *text = (struct page_text){0};
+    text->file = open_memstream(&text->text, &text->text_bytes);
+    return text->file != NULL;
+}
+
+void page_text_end(struct page_text *text, const struct page *page, enum page_style style)
+{
+    if (fclose(text->file) == 0) {
+        page_print_lines(page, style, text->text);
+    }
+    free(text->text);
+    *text = (struct page_text){0};
+}
+
 /* Gives the columns without a width what they need, if all of them have that within their part of
  * `room`, else what is their part; of several, those alone that need less than it. Returns whether
  * some are still without. */

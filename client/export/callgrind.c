@@ -9,6 +9,7 @@
 
 #include "call_graph.h"
 #include "cleanup.h"
+#include "compare.h"
 #include "escaped.h"
 #include "export_books.h"
 
@@ -90,15 +91,10 @@ static void print_function(struct callgrind *writer, uint32_t item, bool is_call
     print_name(writer, is_callee ? "cfn" : "fn", NAME_FUNCTION, item, name);
 }
 
-static int compare_u32(uint32_t a, uint32_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_place(const struct graph_place *a, const struct graph_place *b)
 {
-    int r = compare_u32(a->function, b->function);
-    return r == 0 ? compare_u32(a->line, b->line) : r;
+    int r = compare_u64(a->function, b->function);
+    return r == 0 ? compare_u64(a->line, b->line) : r;
 }
 
 static int compare_places(const void *left, const void *right, void *userdata)
@@ -114,7 +110,7 @@ static int compare_calls(const void *left, const void *right, void *userdata)
     const struct graph_call *a = call_graph_call(graph, *(const uint32_t *)left);
     const struct graph_call *b = call_graph_call(graph, *(const uint32_t *)right);
     int r = compare_place(&a->from, &b->from);
-    return r == 0 ? compare_u32(a->callee, b->callee) : r;
+    return r == 0 ? compare_u64(a->callee, b->callee) : r;
 }
 
 /* The numbers 0 to `count` - 1 in that order. Returned: free(). */

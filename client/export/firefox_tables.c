@@ -158,156 +158,134 @@ int firefox_tables_add_lost(struct firefox_tables *tables, uint32_t *ret_node)
     return r < 0 ? r : intern_add(&tables->nodes, &row, sizeof row, ret_node);
 }
 
-/* A column: its value for a row. */
-typedef void cell_fn(struct json_out *out, const void *row);
+/* Prints the value of a row that is at `value`. */
+typedef void cell_fn(struct json_out *out, const void *value);
 
-static void print_column(struct json_out *out, const struct intern *table, const char *name,
-                         cell_fn *cell)
+/* A column of a table, whose rows are structs. */
+struct column {
+    const char *name;
+    cell_fn *cell;        /* NULL: all rows have the constant */
+    size_t at;            /* of the value, in the row */
+    const char *constant; /* NULL: null */
+};
+
+static void print_column(struct json_out *out, const struct intern *table,
+                         const struct column *column)
 {
-    json_out_begin(out, name, '[');
+    json_out_begin(out, column->name, '[');
     for (size_t i = 0; i < table->item_count; i++) {
         size_t row_bytes = 0;
-        cell(out, intern_bytes(table, (uint32_t)i, &row_bytes));
+        const uint8_t *row = intern_bytes(table, (uint32_t)i, &row_bytes);
+        if (column->cell == NULL) {
+            json_out_raw(out, NULL, column->constant);
+        } else {
+            column->cell(out, row + column->at);
+        }
     }
     json_out_end(out, ']');
 }
 
-static void null_cell(struct json_out *out, const void *row)
+/* The last of the columns has no name. */
+static void print_table(struct json_out *out, const struct intern *table, const char *name,
+                        const struct column *columns)
 {
-    (void)row;
-    json_out_raw(out, NULL, NULL);
+    json_out_begin(out, name, '{');
+    for (; columns->name != NULL; columns++) {
+        print_column(out, table, columns);
+    }
+    json_out_u64(out, "length", table->item_count);
+    json_out_end(out, '}');
 }
 
-static void false_cell(struct json_out *out, const void *row)
+static void number_cell(struct json_out *out, const void *value)
 {
-    (void)row;
-    json_out_raw(out, NULL, "false");
+    json_out_u64(out, NULL, *(const uint32_t *)value);
 }
 
-static void zero_cell(struct json_out *out, const void *row)
+static void index_cell(struct json_out *out, const void *value)
 {
-    (void)row;
-    json_out_u64(out, NULL, 0);
+    uint32_t index = *(const uint32_t *)value;
+    json_out_i64(out, NULL, index == INTERN_NONE ? -1 : (int64_t)index);
 }
 
-static void one_cell(struct json_out *out, const void *row)
+static void source_cell(struct json_out *out, const void *value)
 {
-    (void)row;
-    json_out_u64(out, NULL, 1);
-}
-
-/* A number, -1 or null where there is none. */
-static void print_index(struct json_out *out, uint32_t index, bool is_null)
-{
-    if (index != INTERN_NONE) {
-        json_out_u64(out, NULL, index);
-    } else if (is_null) {
+    if (*(const uint32_t *)value == INTERN_NONE) {
         json_out_raw(out, NULL, NULL);
     } else {
-        json_out_i64(out, NULL, -1);
+        number_cell(out, value);
     }
 }
 
-static void function_name(struct json_out *out, const void *row)
+static void line_cell(struct json_out *out, const void *value)
 {
-    json_out_u64(out, NULL, ((const struct firefox_function *)row)->name);
+    if (*(const uint32_t *)value == 0) {
+        json_out_raw(out, NULL, NULL);
+    } else {
+        number_cell(out, value);
+    }
 }
 
-static void function_resource(struct json_out *out, const void *row)
+static void address_cell(struct json_out *out, const void *value)
 {
-    print_index(out, ((const struct firefox_function *)row)->module, false);
+    json_out_i64(out, NULL, *(const int64_t *)value);
 }
 
-static void function_source(struct json_out *out, const void *row)
-{
-    print_index(out, ((const struct firefox_function *)row)->source, true);
-}
+static const struct column function_columns[] = {
+    {"name", number_cell, offsetof(struct firefox_function, name), NULL},
+    {"isJS", NULL, 0, "false"},
+    {"relevantForJS", NULL, 0, "false"},
+    {"resource", index_cell, offsetof(struct firefox_function, module), NULL},
+    {"source", source_cell, offsetof(struct firefox_function, source), NULL},
+    {"lineNumber", NULL, 0, NULL},
+    {"columnNumber", NULL, 0, NULL},
+    {"originalLocation", NULL, 0, NULL},
+    {0},
+};
 
-static void frame_address(struct json_out *out, const void *row)
-{
-    json_out_i64(out, NULL, ((const struct firefox_frame *)row)->address);
-}
+static const struct column frame_columns[] = {
+    {"address", address_cell, offsetof(struct firefox_frame, address), NULL},
+    {"inlineDepth", number_cell, offsetof(struct firefox_frame, inline_depth), NULL},
+    {"category", number_cell, offsetof(struct firefox_frame, category), NULL},
+    {"subcategory", NULL, 0, "0"},
+    {"func", number_cell, offsetof(struct firefox_frame, function), NULL},
+    {"nativeSymbol", NULL, 0, NULL},
+    {"innerWindowID", NULL, 0, NULL},
+    {"line", line_cell, offsetof(struct firefox_frame, line), NULL},
+    {"column", NULL, 0, NULL},
+    {"originalLocation", NULL, 0, NULL},
+    {0},
+};
 
-static void frame_inline_depth(struct json_out *out, const void *row)
-{
-    json_out_u64(out, NULL, ((const struct firefox_frame *)row)->inline_depth);
-}
+static const struct column source_columns[] = {
+    {"id", NULL, 0, NULL},
+    {"filename", number_cell, 0, NULL},
+    {"startLine", NULL, 0, "1"},
+    {"startColumn", NULL, 0, "1"},
+    {"sourceMapURL", NULL, 0, NULL},
+    {"content", NULL, 0, NULL},
+    {0},
+};
 
-static void frame_category(struct json_out *out, const void *row)
-{
-    json_out_u64(out, NULL, ((const struct firefox_frame *)row)->category);
-}
-
-static void frame_function(struct json_out *out, const void *row)
-{
-    json_out_u64(out, NULL, ((const struct firefox_frame *)row)->function);
-}
-
-static void frame_line(struct json_out *out, const void *row)
-{
-    uint32_t line = ((const struct firefox_frame *)row)->line;
-    print_index(out, line == 0 ? INTERN_NONE : line, true);
-}
-
-static void source_name(struct json_out *out, const void *row)
-{
-    json_out_u64(out, NULL, *(const uint32_t *)row);
-}
-
-static void print_functions(const struct firefox_tables *tables, struct json_out *out)
-{
-    const struct intern *table = &tables->functions;
-    json_out_begin(out, "funcTable", '{');
-    print_column(out, table, "name", function_name);
-    print_column(out, table, "isJS", false_cell);
-    print_column(out, table, "relevantForJS", false_cell);
-    print_column(out, table, "resource", function_resource);
-    print_column(out, table, "source", function_source);
-    print_column(out, table, "lineNumber", null_cell);
-    print_column(out, table, "columnNumber", null_cell);
-    print_column(out, table, "originalLocation", null_cell);
-    json_out_u64(out, "length", table->item_count);
-    json_out_end(out, '}');
-}
-
-static void print_frames(const struct firefox_tables *tables, struct json_out *out)
-{
-    const struct intern *table = &tables->frames;
-    json_out_begin(out, "frameTable", '{');
-    print_column(out, table, "address", frame_address);
-    print_column(out, table, "inlineDepth", frame_inline_depth);
-    print_column(out, table, "category", frame_category);
-    print_column(out, table, "subcategory", zero_cell);
-    print_column(out, table, "func", frame_function);
-    print_column(out, table, "nativeSymbol", null_cell);
-    print_column(out, table, "innerWindowID", null_cell);
-    print_column(out, table, "line", frame_line);
-    print_column(out, table, "column", null_cell);
-    print_column(out, table, "originalLocation", null_cell);
-    json_out_u64(out, "length", table->item_count);
-    json_out_end(out, '}');
-}
-
-static const struct firefox_node *node_at(const struct firefox_tables *tables, size_t row)
-{
-    size_t row_bytes = 0;
-    return intern_bytes(&tables->nodes, (uint32_t)row, &row_bytes);
-}
+/* Those of tables without rows. */
+static const struct column symbol_columns[] = {
+    {.name = "libIndex"}, {.name = "address"}, {.name = "name"}, {.name = "functionSize"}, {0}};
+static const struct column place_columns[] = {
+    {.name = "source"}, {.name = "line"}, {.name = "column"}, {0}};
 
 /* A parent stands before its children; how far before is what the table has, 0 for a root. */
 static void print_stacks(const struct firefox_tables *tables, struct json_out *out)
 {
+    static const struct column frame = {"frame", number_cell, offsetof(struct firefox_node, frame),
+                                        NULL};
     size_t count = tables->nodes.item_count;
     json_out_begin(out, "stackTable", '{');
-    json_out_begin(out, "frame", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_out_u64(out, NULL, node_at(tables, i)->frame);
-    }
-    json_out_end(out, ']');
+    print_column(out, &tables->nodes, &frame);
     json_out_begin(out, "prefixOffset", '[');
     for (size_t i = 0; i < count; i++) {
-        uint32_t parent = node_at(tables, i)->parent;
-        json_out_u64(out, NULL, parent == INTERN_NONE ? 0 : i - parent);
+        size_t row_bytes = 0;
+        const struct firefox_node *node = intern_bytes(&tables->nodes, (uint32_t)i, &row_bytes);
+        json_out_u64(out, NULL, node->parent == INTERN_NONE ? 0 : i - node->parent);
     }
     json_out_end(out, ']');
     json_out_u64(out, "length", count);
@@ -339,31 +317,6 @@ static void print_resources(const struct profile *profile, struct json_out *out)
     }
     json_out_end(out, ']');
     json_out_u64(out, "length", count);
-    json_out_end(out, '}');
-}
-
-static void print_empty_table(struct json_out *out, const char *name, const char *const *columns)
-{
-    json_out_begin(out, name, '{');
-    for (; *columns != NULL; columns++) {
-        json_out_begin(out, *columns, '[');
-        json_out_end(out, ']');
-    }
-    json_out_u64(out, "length", 0);
-    json_out_end(out, '}');
-}
-
-static void print_sources(const struct firefox_tables *tables, struct json_out *out)
-{
-    const struct intern *table = &tables->sources;
-    json_out_begin(out, "sources", '{');
-    print_column(out, table, "id", null_cell);
-    print_column(out, table, "filename", source_name);
-    print_column(out, table, "startLine", one_cell);
-    print_column(out, table, "startColumn", one_cell);
-    print_column(out, table, "sourceMapURL", null_cell);
-    print_column(out, table, "content", null_cell);
-    json_out_u64(out, "length", table->item_count);
     json_out_end(out, '}');
 }
 
@@ -417,9 +370,7 @@ static void print_library(const struct profile *profile, const struct profile_mo
 
 void firefox_tables_print(const struct firefox_tables *tables, struct json_out *out)
 {
-    static const char *const symbol_columns[] = {"libIndex", "address", "name", "functionSize",
-                                                 NULL};
-    static const char *const place_columns[] = {"source", "line", "column", NULL};
+    const struct intern nothing = {0};
     const struct profile *profile = tables->profile;
     json_out_begin(out, "libs", '[');
     for (size_t i = 0; i < profile->module_count; i++) {
@@ -428,12 +379,12 @@ void firefox_tables_print(const struct firefox_tables *tables, struct json_out *
     json_out_end(out, ']');
     json_out_begin(out, "shared", '{');
     print_stacks(tables, out);
-    print_frames(tables, out);
-    print_functions(tables, out);
+    print_table(out, &tables->frames, "frameTable", frame_columns);
+    print_table(out, &tables->functions, "funcTable", function_columns);
     print_resources(profile, out);
-    print_empty_table(out, "nativeSymbols", symbol_columns);
-    print_sources(tables, out);
-    print_empty_table(out, "sourceLocationTable", place_columns);
+    print_table(out, &nothing, "nativeSymbols", symbol_columns);
+    print_table(out, &tables->sources, "sources", source_columns);
+    print_table(out, &nothing, "sourceLocationTable", place_columns);
     print_strings(tables, out);
     json_out_end(out, '}');
 }

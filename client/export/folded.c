@@ -9,6 +9,7 @@
 #include "writers.h"
 
 #include "cleanup.h"
+#include "compare.h"
 #include "export_books.h"
 #include "grow.h"
 #include "text_out.h"
@@ -113,7 +114,7 @@ static int compare_frames(const struct folding *folding, uint32_t a, uint32_t b)
     r = r != 0 ? r : (int)left->is_kernel - (int)right->is_kernel;
     r = r != 0 ? r : (int)left->is_inlined - (int)right->is_inlined;
     r = r != 0 ? r : strcmp(file_text(folding, left), file_text(folding, right));
-    return r != 0 ? r : (left->line > right->line) - (left->line < right->line);
+    return r != 0 ? r : compare_u64(left->line, right->line);
 }
 
 /* Outermost first. */
@@ -137,7 +138,7 @@ static int compare_stacks(const void *left, const void *right, void *userdata)
         uint32_t b_shown = folding->shown_of[b_frames[b_left - 1]];
         r = a_shown == b_shown ? 0 : compare_frames(folding, a_shown, b_shown);
     }
-    return r != 0 ? r : (a_left > b_left) - (a_left < b_left);
+    return r != 0 ? r : compare_u64(a_left, b_left);
 }
 
 /* Semicolons and newlines part frames and lines, so in names they become colons. */

@@ -6,8 +6,11 @@
  */
 #include "locations.h"
 
+#include "extremes.h"
 #include "grow.h"
 #include "places.h"
+
+#define PAGE_BYTES UINT64_C(4096)
 
 struct stack_key {
     uint64_t pid;
@@ -132,4 +135,19 @@ const uint32_t *locations_frames(const struct locations *table, const struct loc
     const uint32_t *frames = intern_bytes(&table->runs, location->frames, &size_bytes);
     *ret_count = size_bytes / sizeof *frames;
     return frames;
+}
+
+uint64_t *locations_find_limits(const struct locations *table, const struct profile *profile)
+{
+    uint64_t *limits = calloc(profile->module_count + 1, sizeof *limits);
+    for (size_t i = 0; limits != NULL && i < table->items.item_count; i++) {
+        const struct location *location = locations_at(table, (uint32_t)i);
+        if (location->module != INTERN_NONE) {
+            uint64_t page = location->address & ~(PAGE_BYTES - 1);
+            uint64_t behind = page > UINT64_MAX - PAGE_BYTES ? UINT64_MAX : page + PAGE_BYTES;
+            uint64_t *limit = &limits[location->module];
+            *limit = max_u64(*limit, behind);
+        }
+    }
+    return limits;
 }

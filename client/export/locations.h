@@ -52,3 +52,7 @@ const struct location *locations_at(const struct locations *table, uint32_t loca
 const uint32_t *locations_stack(const struct locations *table, uint32_t stack, size_t *ret_count);
 const uint32_t *locations_frames(const struct locations *table, const struct location *location,
                                  size_t *ret_count);
+
+/* Where the addresses of each of the profile's modules end: behind the page of its last location; 0
+ * where it has none. Returned: free(). NULL when there is no memory. */
+uint64_t *locations_find_limits(const struct locations *table, const struct profile *profile);

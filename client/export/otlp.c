@@ -9,6 +9,7 @@
 #include "writers.h"
 
 #include "cleanup.h"
+#include "compare.h"
 #include "export_books.h"
 #include "otlp_dictionary.h"
 #include "utf8.h"
@@ -60,11 +61,6 @@ static void otlp_done(struct otlp *writer)
     otlp_dictionary_done(&writer->dictionary);
     message_out_done(&writer->out);
     free(writer->keys);
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
 }
 
 static int compare_process(const struct sample_key *a, const struct sample_key *b)

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_BYTES      UINT64_C(4096)
 #define BUILD_ID_KEY    "process.executable.build_id.gnu"
 #define FRAME_TYPE_KEY  "profile.frame.type"
 #define REPLACED_FACTOR 3 /* bytes of U+FFFD, which stands for one */
@@ -47,7 +46,6 @@ void otlp_dictionary_done(struct otlp_dictionary *dictionary)
     intern_done(&dictionary->strings);
     intern_done(&dictionary->attributes);
     intern_done(&dictionary->functions);
-    free(dictionary->limits);
 }
 
 /* Adds what is kept once. Returns its index, `first` that of the first. */
@@ -92,8 +90,6 @@ int32_t otlp_number_attribute(struct otlp_dictionary *dictionary, const char *ke
 void otlp_dictionary_init(struct otlp_dictionary *dictionary, const struct profile *profile)
 {
     *dictionary = (struct otlp_dictionary){.profile = profile};
-    dictionary->limits = calloc(profile->module_count + 1, sizeof *dictionary->limits);
-    dictionary->fault = dictionary->limits == NULL ? -ENOMEM : 0;
     (void)otlp_string(dictionary, "");
 }
 
@@ -154,14 +150,6 @@ static int32_t build_id_index(struct otlp_dictionary *dictionary, size_t module)
     return build_id[0] == '\0' ? 0 : otlp_text_attribute(dictionary, BUILD_ID_KEY, build_id);
 }
 
-static void note_address(struct otlp_dictionary *dictionary, const struct location *location)
-{
-    uint64_t *limit = &dictionary->limits[location->module];
-    uint64_t page = location->address & ~(PAGE_BYTES - 1);
-    uint64_t behind = page > UINT64_MAX - PAGE_BYTES ? UINT64_MAX : page + PAGE_BYTES;
-    *limit = behind > *limit ? behind : *limit;
-}
-
 void otlp_dictionary_seal(struct otlp_dictionary *dictionary)
 {
     for (size_t i = 0; i < dictionary->locations.items.item_count; i++) {
@@ -173,7 +161,6 @@ void otlp_dictionary_seal(struct otlp_dictionary *dictionary)
         }
         if (location->module != INTERN_NONE) {
             (void)frame_type(dictionary, location, frames[0]);
-            note_address(dictionary, location);
         }
     }
     for (size_t i = 0; i < dictionary->profile->module_count; i++) {
@@ -191,11 +178,17 @@ static void write_field(struct otlp_dictionary *dictionary, struct message_out *
 
 static void write_mappings(struct otlp_dictionary *dictionary, struct message_out *out)
 {
+    cleanup_(freep) uint64_t *limits =
+        locations_find_limits(&dictionary->locations, dictionary->profile);
     Otlp__Mapping mapping = OTLP__MAPPING__INIT;
+    if (limits == NULL) {
+        dictionary->fault = -ENOMEM;
+        return;
+    }
     write_field(dictionary, out, FIELD_MAPPING, &mapping.base);
     for (size_t i = 0; i < dictionary->profile->module_count; i++) {
         int32_t build_id = build_id_index(dictionary, i);
-        mapping.memory_limit = dictionary->limits[i];
+        mapping.memory_limit = limits[i];
         mapping.filename_strindex = text_index(dictionary, dictionary->profile->modules[i].name);
         mapping.n_attribute_indices = build_id > 0;
         mapping.attribute_indices = &build_id;

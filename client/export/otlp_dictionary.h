@@ -19,7 +19,6 @@ struct otlp_dictionary {
     struct intern strings;    /* as they are written, from 0: "" */
     struct intern attributes; /* struct otlp_attribute */
     struct intern functions;  /* struct otlp_function */
-    uint64_t *limits;         /* owned; by module: behind its last address */
     int fault;                /* the first -errno; what is added then has no meaning */
 };
 

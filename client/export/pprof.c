@@ -20,7 +20,6 @@
 #include <pprof.pb-c.h>
 #include <string.h>
 
-#define PAGE_BYTES UINT64_C(4096)
 #define LABELS_MAX 4
 #define VALUES_MAX 2
 
@@ -140,15 +139,6 @@ static void fill_line(struct pprof *writer, uint32_t number, Pprof__Line *line)
     line->line = frame->line;
 }
 
-/* Notes how far the module's addresses reach. */
-static void note_address(struct pprof *writer, const struct location *location)
-{
-    uint64_t *limit = &writer->limits[location->module];
-    uint64_t page = location->address & ~(PAGE_BYTES - 1);
-    uint64_t behind = page > UINT64_MAX - PAGE_BYTES ? UINT64_MAX : page + PAGE_BYTES;
-    *limit = behind > *limit ? behind : *limit;
-}
-
 static void write_location(struct pprof *writer, uint32_t number)
 {
     const struct location *location = locations_at(&writer->locations, number);
@@ -174,7 +164,6 @@ static void write_location(struct pprof *writer, uint32_t number)
     message.line = line_list;
     if (location->module != INTERN_NONE) {
         message.mapping_id = (uint64_t)location->module + 1;
-        note_address(writer, location);
     }
     piece.n_location = 1;
     piece.location = &messages;
@@ -345,7 +334,7 @@ static int prepare(struct pprof *writer, uint32_t *ret_lost)
         return r;
     }
     writer->is_written = calloc(writer->locations.items.item_count + 1, sizeof *writer->is_written);
-    writer->limits = calloc(profile->module_count + 1, sizeof *writer->limits);
+    writer->limits = locations_find_limits(&writer->locations, profile);
     return writer->is_written == NULL || writer->limits == NULL ? -ENOMEM : 0;
 }
 

@@ -4,6 +4,7 @@
  * Sorts samples for formats that list them by process or thread. Only their numbers are sorted.
  */
 #include "sample_order.h"
+#include "compare.h"
 
 #include <stdlib.h>
 
@@ -11,11 +12,6 @@ struct sorting {
     const struct profile *profile; /* borrowed */
     enum sample_order_by by;
 };
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
 
 static int compare_tasks(const struct profile_sample *a, const struct profile_sample *b,
                          enum sample_order_by by)

@@ -9,6 +9,7 @@
  */
 #include "mappings.h"
 
+#include "compare.h"
 #include "grow.h"
 
 /* The indices that a node lists: `nodes[node]` to `nodes[node + 1]` of `listed`. */
@@ -91,11 +92,9 @@ static int sort_mappings(struct mappings *table)
     return 0;
 }
 
-static int compare_u64(const void *a, const void *b)
+static int compare_bounds(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    return compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static int find_bounds(struct mapping_process *process)
@@ -112,7 +111,7 @@ static int find_bounds(struct mapping_process *process)
             process->bounds[count++] = mapping->last + 1;
         }
     }
-    qsort(process->bounds, count, sizeof *process->bounds, compare_u64);
+    qsort(process->bounds, count, sizeof *process->bounds, compare_bounds);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || process->bounds[i] != process->bounds[i - 1]) {
             process->bounds[process->bound_count++] = process->bounds[i];

@@ -6,6 +6,7 @@
  */
 #include "names.h"
 
+#include "compare.h"
 #include "grow.h"
 #include "intern.h"
 
@@ -26,11 +27,6 @@ int names_add(struct names *table, const struct name *name)
     table->names[table->count].order = (uint32_t)table->count;
     table->count++;
     return 0;
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
 }
 
 static int compare_names(const void *left, const void *right)

@@ -8,6 +8,7 @@
 
 #include "books_print.h"
 #include "cleanup.h"
+#include "percent.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -15,11 +16,6 @@
 
 #define DOUBT_PERCENT   1
 #define UNNAMED_PERCENT 10
-
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
-}
 
 /* Writes a clause, or nothing. */
 typedef void clause_fn(const struct profile *profile, const struct summary *summary, FILE *file);
@@ -32,7 +28,7 @@ static void missing_samples(const struct profile *profile, const struct summary 
     int64_t kept = 0;
     if (books_print_total(profile->books_json, "kept", &kept) && kept > 0 &&
         (uint64_t)kept > read_count &&
-        percent((uint64_t)kept - read_count, (uint64_t)kept) > DOUBT_PERCENT) {
+        percent_of((uint64_t)kept - read_count, (uint64_t)kept) > DOUBT_PERCENT) {
         bool is_whole = !profile->input.truncated && !profile->input.damaged;
         (void)fprintf(file, "%" PRIu64 " of %" PRId64 " kept samples are not in this file, %s",
                       (uint64_t)kept - read_count, kept,
@@ -61,9 +57,9 @@ static void missing_ticks(const struct profile *profile, const struct summary *s
     for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
         int64_t ticks = 0;
         if (books_print_total(profile->books_json, terms[i], &ticks) && ticks > 2 &&
-            percent((uint64_t)ticks, (uint64_t)expected) > DOUBT_PERCENT) {
+            percent_of((uint64_t)ticks, (uint64_t)expected) > DOUBT_PERCENT) {
             (void)fprintf(file, "%s%.1f %% of the ticks are %s", separator,
-                          percent((uint64_t)ticks, (uint64_t)expected), terms[i]);
+                          percent_of((uint64_t)ticks, (uint64_t)expected), terms[i]);
             separator = ", ";
         }
     }
@@ -74,7 +70,7 @@ static void dropped_records(const struct profile *profile, const struct summary 
 {
     uint64_t dropped = profile->dropped_record_count;
     uint64_t read_count = summary->sample_count + profile->unselected_count;
-    if (percent(dropped, dropped + read_count) > DOUBT_PERCENT) {
+    if (percent_of(dropped, dropped + read_count) > DOUBT_PERCENT) {
         (void)fprintf(file, "%" PRIu64 " samples were dropped, since the trace buffer was full%s",
                       dropped,
                       books_print_counter(profile->books_json, "tasks_refused") == 0
@@ -87,17 +83,17 @@ static void dropped_records(const struct profile *profile, const struct summary 
 static void stacks_without_room(const struct profile *profile, const struct summary *summary,
                                 FILE *file)
 {
-    bool has_left_out = percent(profile->left_out_count, summary->sample_count) > DOUBT_PERCENT;
+    bool has_left_out = percent_of(profile->left_out_count, summary->sample_count) > DOUBT_PERCENT;
     if (has_left_out) {
         (void)fprintf(file, "%.1f %% of the stacks are left out for want of memory ([left out])",
-                      percent(profile->left_out_count, summary->sample_count));
+                      percent_of(profile->left_out_count, summary->sample_count));
     }
-    if (percent(profile->plain_count, summary->sample_count) > DOUBT_PERCENT) {
+    if (percent_of(profile->plain_count, summary->sample_count) > DOUBT_PERCENT) {
         (void)fprintf(file,
                       "%s%.1f %% of the stacks are shown without debugging information, for want "
                       "of memory",
                       has_left_out ? ", " : "",
-                      percent(profile->plain_count, summary->sample_count));
+                      percent_of(profile->plain_count, summary->sample_count));
     }
 }
 
@@ -106,9 +102,9 @@ static void truncated_stacks(const struct profile *profile, const struct summary
 {
     uint64_t cut = summary->truncated_count - summary->stitched_count;
     (void)profile;
-    if (percent(cut, summary->sample_count) > DOUBT_PERCENT) {
+    if (percent_of(cut, summary->sample_count) > DOUBT_PERCENT) {
         (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])",
-                      percent(cut, summary->sample_count));
+                      percent_of(cut, summary->sample_count));
     }
 }
 
@@ -116,21 +112,21 @@ static void guessed_stacks(const struct profile *profile, const struct summary *
 {
     uint64_t guessed = summary->unproved_count + summary->stitched_count;
     (void)profile;
-    if (percent(guessed, summary->sample_count) > DOUBT_PERCENT) {
+    if (percent_of(guessed, summary->sample_count) > DOUBT_PERCENT) {
         (void)fprintf(file, "%.1f %% of the stacks reach their root without proof of each frame",
-                      percent(guessed, summary->sample_count));
+                      percent_of(guessed, summary->sample_count));
     }
 }
 
 static void unseen_kernel(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     (void)profile;
-    if (percent(summary->kernel_unseen_count, summary->sample_count) > DOUBT_PERCENT) {
+    if (percent_of(summary->kernel_unseen_count, summary->sample_count) > DOUBT_PERCENT) {
         (void)fprintf(
             file,
             "%.1f %% of the samples were in the kernel, whose functions were not recorded; "
             "the view shows what called it",
-            percent(summary->kernel_unseen_count, summary->sample_count));
+            percent_of(summary->kernel_unseen_count, summary->sample_count));
     }
 }
 
@@ -154,7 +150,7 @@ static const struct {
 static void made_code(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     const char *remedy = "a map /tmp/perf-PID.map or a jitdump would name it";
-    if (percent(summary->made_count, summary->sample_count) <= DOUBT_PERCENT) {
+    if (percent_of(summary->made_count, summary->sample_count) <= DOUBT_PERCENT) {
         return;
     }
     const char *command = profile_text(profile, summary->made_command);
@@ -166,7 +162,7 @@ static void made_code(const struct profile *profile, const struct summary *summa
     (void)fprintf(file,
                   "%.1f %% of the samples were in code without names that a program made ([anon], "
                   "[jit]), most in '",
-                  percent(summary->made_count, summary->sample_count));
+                  percent_of(summary->made_count, summary->sample_count));
     text_print(file, command);
     (void)fprintf(file, "': %s", remedy);
 }
@@ -174,20 +170,20 @@ static void made_code(const struct profile *profile, const struct summary *summa
 static void unknown_memory(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     (void)profile;
-    if (percent(summary->unknown_count, summary->sample_count) > DOUBT_PERCENT) {
+    if (percent_of(summary->unknown_count, summary->sample_count) > DOUBT_PERCENT) {
         (void)fprintf(file,
                       "%.1f %% of the samples were where nothing is known to be mapped ([unknown])",
-                      percent(summary->unknown_count, summary->sample_count));
+                      percent_of(summary->unknown_count, summary->sample_count));
     }
 }
 
 static void unnamed_functions(const struct profile *profile, const struct summary *summary,
                               FILE *file)
 {
-    if (percent(summary->unnamed_count, summary->sample_count) > UNNAMED_PERCENT) {
+    if (percent_of(summary->unnamed_count, summary->sample_count) > UNNAMED_PERCENT) {
         const struct profile_module *module = &profile->modules[summary->unnamed_module];
         (void)fprintf(file, "%.1f %% of the samples were in functions without names, most in '",
-                      percent(summary->unnamed_count, summary->sample_count));
+                      percent_of(summary->unnamed_count, summary->sample_count));
         text_print(file, profile_text(profile, module->basename));
         (void)fputs("', which lacks symbols", file);
     }

@@ -8,6 +8,7 @@
 #include "report.h"
 
 #include "cleanup.h"
+#include "compare.h"
 #include "functions.h"
 #include "grow.h"
 
@@ -255,11 +256,6 @@ static int build_from_samples(struct builder *builder)
         r = count_sample(builder, &builder->profile->samples[i], &builder->report->keys[i]);
     }
     return r;
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
 }
 
 struct order {

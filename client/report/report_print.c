@@ -7,6 +7,7 @@
  */
 #include "cleanup.h"
 #include "json_out.h"
+#include "percent.h"
 #include "report.h"
 #include "text_out.h"
 
@@ -35,11 +36,6 @@ struct text_column {
     bool is_number;
     bool is_path; /* loses its folders first */
 };
-
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
-}
 
 static const char *text_or(const struct profile *profile, uint32_t text, const char *otherwise)
 {
@@ -204,9 +200,9 @@ static size_t series_width(const struct report *report)
 
 static void print_percent(const struct page *page, uint64_t part, uint64_t whole)
 {
-    bool is_hot = percent(part, whole) >= HOT_PERCENT;
+    bool is_hot = percent_of(part, whole) >= HOT_PERCENT;
     (void)fprintf(page->file, "%s%7.2f%s", is_hot ? page_style(page, PAGE_HOT) : "",
-                  percent(part, whole), is_hot ? page_style(page, PAGE_PLAIN) : "");
+                  percent_of(part, whole), is_hot ? page_style(page, PAGE_PLAIN) : "");
 }
 
 /* The columns before the texts. */
@@ -306,14 +302,10 @@ static void write_sources(FILE *file, const struct profile *profile)
 
 static void print_sources(const struct page *page, const struct profile *profile)
 {
-    cleanup_(freep) char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    if (file != NULL) {
-        write_sources(file, profile);
-        if (fclose(file) == 0) {
-            page_print_lines(page, PAGE_PLAIN, text);
-        }
+    struct page_text text;
+    if (page_text_begin(&text)) {
+        write_sources(text.file, profile);
+        page_text_end(&text, page, PAGE_PLAIN);
     }
     (void)fputc('\n', page->file);
 }

@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "doubts.h"
 #include "json_out.h"
+#include "percent.h"
 #include "session_facts.h"
 #include "summary.h"
 #include "text_out.h"
@@ -16,11 +17,6 @@
 #include <time.h>
 
 #define NANOSECONDS INT64_C(1000000000)
-
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
-}
 
 /* CPU time that the samples stand for; 0 where the period is not known. */
 static double cpu_seconds(const struct profile *profile, const struct summary *summary)
@@ -92,7 +88,7 @@ static void write_idle(FILE *file, const struct profile *profile)
         books_print_total(profile->books_json, "expected", &expected) && expected >= idle &&
         expected > 0) {
         (void)fprintf(file, "; the CPUs were idle for %.1f %% of the time",
-                      percent((uint64_t)idle, (uint64_t)expected));
+                      percent_of((uint64_t)idle, (uint64_t)expected));
     }
     session_facts_done(&facts);
 }
@@ -111,7 +107,7 @@ static void write_commands(FILE *file, const struct profile *profile, const stru
         const struct summary_command *command = &summary->commands[i];
         (void)fputs(i == 0 ? " " : ", ", file);
         text_print(file, profile_text(profile, command->name));
-        (void)fprintf(file, " %.1f %%", percent(command->sample_count, summary->sample_count));
+        (void)fprintf(file, " %.1f %%", percent_of(command->sample_count, summary->sample_count));
         if (command->process_count > 1) {
             (void)fprintf(file, " (%" PRIu64 " processes)", command->process_count);
         }
@@ -120,12 +116,12 @@ static void write_commands(FILE *file, const struct profile *profile, const stru
     }
     if (more > 0) {
         (void)fprintf(file, ", %" PRIu64 " more %.1f %%", more,
-                      percent(rest, summary->sample_count));
+                      percent_of(rest, summary->sample_count));
     }
     if (summary->kernel_thread_count > 0) {
         (void)fprintf(file, "%s threads of the kernel %.1f %%",
                       summary->command_count > 0 ? "," : "",
-                      percent(summary->kernel_thread_count, summary->sample_count));
+                      percent_of(summary->kernel_thread_count, summary->sample_count));
     }
     write_idle(file, profile);
     (void)fputs(".\n", file);
@@ -164,7 +160,7 @@ static void write_praise(FILE *file, const struct profile *profile, const struct
             file,
             "Nothing casts doubt on it: %.1f %% of the stacks are whole, and no tick in a "
             "hundred is missing.\n",
-            stacks == 0 ? 100 : percent(summary->complete_count, stacks));
+            stacks == 0 ? 100 : percent_of(summary->complete_count, stacks));
     }
 }
 
@@ -173,14 +169,10 @@ static void print_sentence(const struct page *page, enum page_style style,
                            const struct profile *profile, const struct summary *summary,
                            void (*write)(FILE *, const struct profile *, const struct summary *))
 {
-    cleanup_(freep) char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    if (file != NULL) {
-        write(file, profile, summary);
-        if (fclose(file) == 0) {
-            page_print_lines(page, style, text);
-        }
+    struct page_text text;
+    if (page_text_begin(&text)) {
+        write(text.file, profile, summary);
+        page_text_end(&text, page, style);
     }
 }
 
@@ -199,7 +191,7 @@ static void write_stacks(FILE *file, const struct profile *profile, const struct
     (void)profile;
     uint64_t stacks = summary->sample_count - summary->none_count;
     (void)fprintf(file, "stacks: %" PRIu64 " complete (%.2f %%), ", summary->complete_count,
-                  percent(summary->complete_count, stacks));
+                  percent_of(summary->complete_count, stacks));
     if (summary->unproved_count > 0) {
         (void)fprintf(file, "%" PRIu64 " not proved, ", summary->unproved_count);
     }

@@ -9,6 +9,7 @@
 #include "tree_print.h"
 
 #include "json_out.h"
+#include "percent.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -37,7 +38,7 @@ static void print_percent(const struct printing *printing, uint64_t samples, boo
     if (samples == 0) {
         (void)fputs("         ", printing->page->file);
     } else {
-        double percent = 100.0 * (double)samples / (double)printing->summary->sample_count;
+        double percent = percent_of(samples, printing->summary->sample_count);
         bool is_hot = percent >= HOT_PERCENT && is_ending;
         (void)fprintf(printing->page->file, "%s%7.2f%s  ",
                       is_hot ? page_style(printing->page, PAGE_HOT) : "", percent,

@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "json_out.h"
 #include "options.h"
+#include "percent.h"
 #include "text_out.h"
 #include "verbs.h"
 
@@ -92,9 +93,7 @@ static void print_session(const struct session_status *session)
     (void)printf("  %-20s %s of %s (%.1f %%), in buffers of one CPU each\n", "unread",
                  text_size(session->buffer_used_bytes, used),
                  text_size(session->buffer_bytes, whole),
-                 session->buffer_bytes == 0
-                     ? 0.0
-                     : 100.0 * (double)session->buffer_used_bytes / (double)session->buffer_bytes);
+                 percent_of(session->buffer_used_bytes, session->buffer_bytes));
 }
 
 static int print_status(const struct session_status *session)

@@ -47,6 +47,17 @@ const char *page_style(const struct page *page, enum page_style style);
  * end between words. What a terminal would obey is '?', as in text_out.h. */
 void page_print_lines(const struct page *page, enum page_style style, char *text);
 
+/* A text that is written to `file` before page_print_lines() prints it. */
+struct page_text {
+    FILE *file; /* owned, as `text`, between begin and end */
+    char *text;
+    size_t text_bytes;
+};
+
+/* False: there is no memory, and nothing to end. */
+bool page_text_begin(struct page_text *text);
+void page_text_end(struct page_text *text, const struct page *page, enum page_style style);
+
 /* A column of texts: how much room it would need, and how much of what it needs not it gets, as
  * against others. */
 struct page_column {
