@@ -14,6 +14,7 @@
 
 #include "arch_x86_64.h"
 #include "code_effect.h"
+#include "extremes.h"
 
 #include <string.h>
 
@@ -25,6 +26,7 @@
 #define JUMP_BITS     0x20 /* ModRM: the opcode's other part */
 #define JUMP_MASK     0x38
 #define JUMP_BYTES    ((size_t)2)
+#define BLOCK_BYTES   ((size_t)64)
 #define NEAR_BYTES    (CODE_ADDRESSES_SHARED_BYTES / 2)
 
 struct code {
@@ -96,21 +98,67 @@ static int note_leas(struct code *code)
     return r;
 }
 
-/* Nearly all numbers are out of range, and every byte of the code begins one. */
+/* The numbers that are wanted: moved up by `shift`, they are the signed ones up to `last`. */
+struct numbers {
+    uint32_t shift;
+    int32_t last;
+};
+
+static bool is_wanted(const struct numbers *numbers, uint32_t number)
+{
+    return (int32_t)(number + numbers->shift) <= numbers->last;
+}
+
+typedef uint32_t word_vector __attribute__((vector_size(16)));
+typedef int32_t signed_vector __attribute__((vector_size(16)));
+
+/* Whether a wanted number begins at one of the next BLOCK_BYTES bytes: looks at words in a row,
+ * from each of the first four bytes on, and at several at once. */
+static bool has_number(const uint8_t *code, const struct numbers *numbers)
+{
+    signed_vector others = {-1, -1, -1, -1};
+    for (size_t at = 0; at < BLOCK_BYTES; at += sizeof others) {
+        for (size_t byte = at; byte < at + sizeof(uint32_t); byte++) {
+            word_vector words;
+            memcpy(&words, code + byte, sizeof words);
+            others &= (signed_vector)(words + numbers->shift) > numbers->last;
+        }
+    }
+    return (others[0] & others[1] & others[2] & others[3]) == 0;
+}
+
+static int note_block(struct code *code, size_t at, size_t end, const struct numbers *numbers)
+{
+    int r = 0;
+    for (; r == 0 && at < end; at++) {
+        uint32_t number = 0;
+        memcpy(&number, code->bytes + at, sizeof number);
+        r = is_wanted(numbers, number) ? note(code, at, number) : 0;
+    }
+    return r;
+}
+
+/* Every byte of the code begins a number, and nearly all are out of range. */
 static int note_numbers(struct code *code)
 {
+    const size_t behind = sizeof(uint32_t) - 1; /* of a number, behind its first byte */
     uint64_t first = 0;
     uint64_t last = 0;
-    uint32_t number = 0;
     int r = 0;
-    if (!code_doubts_range(code->doubts, &first, &last)) {
+    if (!code_doubts_range(code->doubts, &first, &last) || first > UINT32_MAX) {
         return 0;
     }
-    for (size_t at = 0; r == 0 && at + sizeof number <= code->size; at++) {
-        memcpy(&number, code->bytes + at, sizeof number);
-        if (number - first <= last - first) {
-            r = note(code, at, number);
-        }
+    last = min_u64(last, UINT32_MAX);
+    const struct numbers numbers = {
+        .shift = UINT32_C(0x80000000) - (uint32_t)first,
+        .last = (int32_t)(INT32_MIN + (int64_t)(last - first)),
+    };
+    for (size_t at = 0; r == 0 && at + behind < code->size; at += BLOCK_BYTES) {
+        size_t end = min_u64(at + BLOCK_BYTES, code->size - behind);
+        bool is_whole = end - at == BLOCK_BYTES;
+        r = is_whole && !has_number(code->bytes + at, &numbers)
+                ? 0
+                : note_block(code, at, end, &numbers);
     }
     return r;
 }

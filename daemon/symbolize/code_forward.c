@@ -151,10 +151,8 @@ static void pop(struct code_forward *state, unsigned int to)
 
 static void change(struct code_forward *state, uint32_t registers)
 {
-    for (unsigned int i = 0; i < ARCH_REGISTERS_COUNT; i++) {
-        if ((registers >> i & 1) != 0) {
-            set_register(state, i, CODE_UNKNOWN);
-        }
+    for (; registers != 0; registers &= registers - 1) {
+        set_register(state, (unsigned int)__builtin_ctz(registers), CODE_UNKNOWN);
     }
 }
 
