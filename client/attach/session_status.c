@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "json.h"
-#include "read_text.h"
+#include "text_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -108,7 +108,7 @@ const char *session_client(const struct session_status *status, char *into)
         return into;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/comm", status->pid);
-    if (read_text(path, COMM_BYTES_MAX, &comm, &comm_bytes, NULL) < 0) {
+    if (text_file_read(path, COMM_BYTES_MAX, &comm, &comm_bytes, NULL) < 0) {
         (void)snprintf(into, SESSION_CLIENT_BYTES, "pid %d", status->pid);
     } else {
         comm[strcspn(comm, "\n")] = '\0';

@@ -213,7 +213,7 @@ static bool wait_for_end(struct recording *recording, uint64_t wait_ms)
 }
 
 /* Fetches until the time is over, a signal ends the recording, or the session ends. */
-static int sample(struct recording *recording)
+static int record_samples(struct recording *recording)
 {
     uint64_t end_ns = recording->request->duration_ns == 0
                           ? UINT64_MAX
@@ -324,7 +324,7 @@ int record_run(const struct record_request *request)
         status = begin(&recording);
     }
     if (status == EXIT_DONE) {
-        status = sample(&recording);
+        status = record_samples(&recording);
     }
     if (status == EXIT_DONE) {
         status = finish(&recording);

@@ -10,9 +10,9 @@
 #include "cleanup.h"
 #include "json.h"
 #include "options.h"
-#include "read_text.h"
 #include "session_config.h"
 #include "target_check.h"
+#include "text_file.h"
 
 #include <string.h>
 
@@ -110,7 +110,7 @@ int record_config_load(const struct record_request *request, pid_t child, char *
     struct session_config config;
     struct fault fault = {0};
     if (path != NULL) {
-        if (read_text(path, SESSION_CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
+        if (text_file_read(path, SESSION_CONFIG_BYTES_MAX, &base, &base_bytes, &fault) < 0) {
             return complain("%s", fault.text);
         }
         /* The daemon would say the same, but not of which file. */

@@ -9,8 +9,8 @@
 #include "json.h"
 #include "json_out.h"
 #include "options.h"
-#include "read_text.h"
 #include "session_config.h"
+#include "text_file.h"
 #include "text_out.h"
 #include "verbs.h"
 
@@ -46,7 +46,7 @@ static void warn_of_machine(const struct session_config *config, struct session_
     cleanup_(freep) char *text = NULL;
     size_t text_bytes = 0;
     if (config->unwind != SESSION_UNWIND_FP ||
-        read_text(MAX_STACK_PATH, 64, &text, &text_bytes, NULL) < 0) {
+        text_file_read(MAX_STACK_PATH, 64, &text, &text_bytes, NULL) < 0) {
         return;
     }
     unsigned long frames = strtoul(text, NULL, 10);
@@ -161,7 +161,7 @@ int verb_check(int argc, char **argv)
     if (status != OPTIONS_TAKEN) {
         return status;
     }
-    if (read_text(request.path, SESSION_CONFIG_BYTES_MAX, &text, &text_bytes, &fault) < 0) {
+    if (text_file_read(request.path, SESSION_CONFIG_BYTES_MAX, &text, &text_bytes, &fault) < 0) {
         return complain("%s", fault.text);
     }
     return session_config_parse(text, text_bytes, false, &config, &fault) < 0

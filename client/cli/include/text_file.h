@@ -9,5 +9,5 @@
  * Reads a small text file, "-" for standard input. Returned: free(); NUL-terminated. Returns 0, or
  * -errno with a sentence in `reterr`; -EFBIG when it has more than `maximum_bytes`.
  */
-int read_text(const char *path, size_t maximum_bytes, char **ret, size_t *ret_bytes,
+int text_file_read(const char *path, size_t maximum_bytes, char **ret, size_t *ret_bytes,
               struct fault *reterr);

@@ -3,7 +3,7 @@
 /*
  * A whole file into memory, of which one byte more than allowed is read to see that there is more.
  */
-#include "read_text.h"
+#include "text_file.h"
 
 #include "cleanup.h"
 
@@ -30,8 +30,8 @@ static ssize_t read_fully(int fd, char *into, size_t capacity_bytes)
     return (ssize_t)used_bytes;
 }
 
-int read_text(const char *path, size_t maximum_bytes, char **ret, size_t *ret_bytes,
-              struct fault *reterr)
+int text_file_read(const char *path, size_t maximum_bytes, char **ret, size_t *ret_bytes,
+                   struct fault *reterr)
 {
     cleanup_(closep) int fd = -1;
     cleanup_(freep) char *text = malloc(maximum_bytes + 2);
