@@ -10,4 +10,4 @@
  * -errno with a sentence in `reterr`; -EFBIG when it has more than `maximum_bytes`.
  */
 int text_file_read(const char *path, size_t maximum_bytes, char **ret, size_t *ret_bytes,
-              struct fault *reterr);
+                   struct fault *reterr);
