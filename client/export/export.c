@@ -16,6 +16,8 @@ const struct export_format export_formats[] = {
      false},
     {"firefox", "JSON for the Firefox Profiler, a track a thread", firefox_print, false, false,
      false},
+    {"perfetto", "packets for Perfetto, samples with their stacks", perfetto_print, true, false,
+     true},
     {"chrome", "trace events for Perfetto and chrome://tracing", chrome_print, false, false, false},
     {"callgrind", "for KCachegrind and callgrind_annotate", callgrind_print, false, false, false},
     {"perf-script", "the text of perf script, an event a sample", perf_script_print, false, false,

@@ -11,6 +11,7 @@
  */
 #include "writers.h"
 
+#include "build_id_bytes.h"
 #include "cleanup.h"
 #include "definitions.h"
 #include "export_books.h"
@@ -151,15 +152,7 @@ static uint8_t read_build_id(const struct perf_data *writer, uint32_t module, ui
         module == INTERN_NONE
             ? ""
             : profile_text(writer->profile, writer->profile->modules[module].build_id);
-    size_t size_bytes = strlen(digits) / 2;
-    if (size_bytes > BUILD_ID_BYTES) {
-        return 0;
-    }
-    for (size_t i = 0; i < size_bytes; i++) {
-        const char byte[3] = {digits[2 * i], digits[2 * i + 1], '\0'};
-        ret[i] = (uint8_t)strtoul(byte, NULL, 16);
-    }
-    return (uint8_t)size_bytes;
+    return (uint8_t)build_id_bytes(digits, ret, BUILD_ID_BYTES);
 }
 
 static void write_mapping(struct perf_data *writer, const struct defined_mapping *mapping)

@@ -21,9 +21,11 @@
  *
  * perf-data: a perf.data file.
  *
+ * perfetto: a trace of Perfetto's packets.
+ *
  * otlp: one ExportProfilesServiceRequest of OpenTelemetry, not compressed.
  *
  * firefox: the processed profile of the Firefox Profiler.
  */
 export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print,
-    firefox_print, perf_data_print, otlp_print, chrome_print;
+    firefox_print, perf_data_print, otlp_print, chrome_print, perfetto_print;

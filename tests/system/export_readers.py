@@ -238,11 +238,11 @@ def protoc(output, message, schema):
 
 
 def unquoted(text):
-    """A string of protobuf's text format, whose bytes must be UTF-8."""
+    """A string of protobuf's text format; bytes that are not UTF-8 are surrogates, which no name has."""
     escapes = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
     content = re.sub(rb"\\([0-7]{3}|.)", lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else escapes.get(m[1], m[1]),
                      text[1:-1].encode())
-    return content.decode("utf-8")
+    return content.decode("utf-8", "surrogateescape")
 
 
 def number(message, name):
@@ -450,6 +450,79 @@ def otlp_books(output):
     return "".join("%s=%s\n" % attribute(tables, row) for row in rows)
 
 
+# The fields of InternedData by what they are interned as.
+INTERNED = ("function_names", "frames", "callstacks", "build_ids", "mapping_paths", "source_paths", "mappings")
+
+
+def one(message, name):
+    """A number that must be there."""
+    if len(message[name]) != 1:
+        complain("perfetto", f"has {len(message[name])} of {name} in a message")
+    return number(message, name)
+
+
+def check_packets(packets):
+    """The rules of a sequence: it begins afresh, and has one id."""
+    flags = [one(packet, "sequence_flags") for packet in packets]
+    if flags[:1] != [1] or set(flags[1:]) - {2} or {one(packet, "trusted_packet_sequence_id") for packet in packets} != {1}:
+        complain("perfetto", "is not one sequence")
+    if any(packet["timestamp_clock_id"] for packet in packets):
+        complain("perfetto", "has times of another clock")
+
+
+def add_interned(interned, data):
+    for name in INTERNED:
+        for item in data[name]:
+            if one(item, "iid") == 0 or number(item, "iid") in interned[name]:
+                complain("perfetto", f"has an iid of {name} twice")
+            interned[name][number(item, "iid")] = item
+            for field, kind in (("function_name_id", "function_names"), ("mapping_id", "mappings"), ("build_id", "build_ids"),
+                                ("source_path_iid", "source_paths"), ("path_string_ids", "mapping_paths"),
+                                ("frame_ids", "frames")):
+                if any(int(value) not in interned[kind] for value in item[field]):
+                    complain("perfetto", f"{name} has a {field} that is not known yet")
+            build_id = item["str"][0].encode("utf-8", "surrogateescape").hex() if name == "build_ids" else "0badcafe"
+            if not build_id.startswith("0badcafe") and len(build_id) != 40:
+                complain("perfetto", f"has the build-id {build_id}")
+            if name == "frames" and not (item["mapping_id"] and item["rel_pc"]):
+                complain("perfetto", "a frame is in no mapping")
+
+
+def perfetto_samples(output):
+    """Names of each sample's frames, the outermost first."""
+    interned = {name: {} for name in INTERNED}
+    names = {}
+    packets = protoc(output, "test.Trace", "export_trace.proto")["packet"]
+    check_packets(packets)
+    for packet in packets:
+        for data in packet["interned_data"]:
+            add_interned(interned, data)
+        for tree in packet["process_tree"]:
+            names.update({("process", number(process, "pid")): process["cmdline"] for process in tree["processes"]})
+            names.update({("thread", number(thread, "tid")): thread["name"] for thread in tree["threads"]})
+        for sample in packet["perf_sample"]:
+            one(packet, "timestamp")
+            pid = one(sample, "pid")
+            if ("process", pid if pid < 2 ** 31 else pid - 2 ** 32) not in names:
+                complain("perfetto", f"process {pid} has no name")
+            stack = interned["callstacks"][one(sample, "callstack_iid")]
+            yield [interned["function_names"][one(interned["frames"][int(iid)], "function_name_id")]["str"][0]
+                   for iid in stack["frame_ids"]]
+
+
+def read_perfetto(output, period, folder):
+    return collections.Counter(frames[-1] for frames in perfetto_samples(output))
+
+
+def perfetto_books(output):
+    """The last value of each counter, and the period."""
+    packets = protoc(output, "test.Trace", "export_trace.proto")["packet"]
+    tracks = {number(track, "uuid"): track["name"][0] for packet in packets for track in packet["track_descriptor"]}
+    values = {tracks[number(event, "track_uuid")]: number(event, "counter_value") for packet in packets
+              for event in packet["track_event"]}
+    return "".join(f"{name}: {value}\n" for name, value in values.items())
+
+
 # What is in the recordings that perf cannot know: names of user functions by address, and the ticks without a sample.
 known = {"name": None, "lost": 0}
 
@@ -496,6 +569,7 @@ READERS = {
     "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
     "otlp": Reader(read_otlp, unchanged, True, r"cpu_profilerd\.ticks\.%s=%d\n", otlp_books),
     "perf-data": Reader(read_perf_data, perf_data_name, False, None),
+    "perfetto": Reader(read_perfetto, unchanged, False, r"ticks %s: %d\n", perfetto_books),
     "firefox": Reader(read_firefox, unchanged, True, r'"ticks %s","format":"string","value":"%d"'),
     "chrome": Reader(read_chrome, unchanged, True, r'"%s":%d'),
     "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),

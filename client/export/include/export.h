@@ -30,7 +30,7 @@ struct export_format {
     export_print_fn *print;
     bool is_binary;    /* not for a terminal */
     bool is_gzip;      /* its readers expect it compressed, whatever the file's name */
-    bool has_no_frame; /* frames are addresses, so there can be no "[lost]" */
+    bool has_no_frame; /* "[lost]" finds no place: frames are addresses, or samples do not count */
 };
 
 /* All formats. {0} ends the table. */
