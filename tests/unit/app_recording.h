@@ -9,15 +9,9 @@
 /* Frees the profile. */
 static inline void assert_profile_folded(struct profile *profile, const char *expected)
 {
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    assert_non_null(file);
-    assert_int_equal(
-        export_format_find("folded")->print(file, profile, &(struct export_options){0}), 0);
-    assert_int_equal(fclose(file), 0);
-    assert_string_equal(text, expected);
-    free(text);
+    static const struct export_options options = {0};
+    const struct export_format *format = export_format_find("folded");
+    EXPECT_PRINTED(expected, assert_int_equal(format->print(file, profile, &options), 0));
     (void)profile_free(profile);
 }
 

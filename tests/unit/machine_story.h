@@ -75,12 +75,6 @@ struct story {
     struct scanned_thread threads[PID_COUNT][THREAD_COUNT];
 };
 
-static inline uint64_t draw(struct story *story, uint64_t below)
-{
-    story->random = story->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (story->random >> 33) % below;
-}
-
 static inline uint32_t pid_of(unsigned index)
 {
     return FIRST_PID + index;
@@ -97,7 +91,7 @@ static inline struct event *add_event(struct story *story, enum perf_stream_kind
     assert_true(story->event_count < story->event_capacity);
     struct event *event = &story->events[story->event_count++];
     *event = (struct event){.time_ns = story->now_ns,
-                            .cpu = draw(story, RING_CPU_COUNT),
+                            .cpu = draw_below(&story->random, RING_CPU_COUNT),
                             .kind = kind,
                             .type = type,
                             .misc = PERF_RECORD_MISC_USER};
@@ -142,7 +136,7 @@ static inline void tell_comm(struct story *story, unsigned index, unsigned threa
     struct life *life = &story->machine.lives[index];
     char *comm = life->comms[thread];
     memset(comm, 0, COMM_BYTES);
-    (void)snprintf(comm, COMM_BYTES, "n%u", (unsigned)draw(story, 10000));
+    (void)snprintf(comm, COMM_BYTES, "n%u", (unsigned)draw_below(&story->random, 10000));
     struct event *event = add_event(story, PERF_STREAM_SIDEBAND, PERF_RECORD_COMM);
     event->misc = exec ? PERF_RECORD_MISC_COMM_EXEC : 0;
     add_word(event, pair(pid_of(index), tid_of(index, thread)));
@@ -153,10 +147,11 @@ static inline void tell_comm(struct story *story, unsigned index, unsigned threa
 static inline void map_pages(struct story *story, unsigned index)
 {
     struct life *life = &story->machine.lives[index];
-    uint64_t first = draw(story, PAGE_COUNT);
-    uint64_t count = 1 + draw(story, PAGE_COUNT - first < 4 ? PAGE_COUNT - first : 4);
-    unsigned file = 1 + (unsigned)draw(story, FILE_COUNT - 1);
-    uint64_t offset = draw(story, 16) * PAGE;
+    uint64_t first = draw_below(&story->random, PAGE_COUNT);
+    uint64_t count =
+        1 + draw_below(&story->random, PAGE_COUNT - first < 4 ? PAGE_COUNT - first : 4);
+    unsigned file = 1 + (unsigned)draw_below(&story->random, FILE_COUNT - 1);
+    uint64_t offset = draw_below(&story->random, 16) * PAGE;
     for (uint64_t i = 0; i < count; i++) {
         life->pages[first + i] = (struct page){file, offset + i * PAGE};
     }
@@ -244,7 +239,7 @@ static inline void sample(struct story *story, uint32_t pid, uint32_t tid, const
                           const struct life *life)
 {
     struct event *event = add_event(story, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE);
-    uint64_t count = life == NULL ? 0 : 1 + draw(story, 3);
+    uint64_t count = life == NULL ? 0 : 1 + draw_below(&story->random, 3);
     (void)snprintf(event->expected, TEXT_BYTES,
                    "%llu %d %d %s: ", (unsigned long long)event->time_ns, (int)pid, (int)tid,
                    names);
@@ -258,8 +253,8 @@ static inline void sample(struct story *story, uint32_t pid, uint32_t tid, const
     }
     bool passes = true;
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t page = draw(story, PAGE_COUNT);
-        uint64_t address = BASE + page * PAGE + 16 + draw(story, PAGE - 32);
+        uint64_t page = draw_below(&story->random, PAGE_COUNT);
+        uint64_t address = BASE + page * PAGE + 16 + draw_below(&story->random, PAGE - 32);
         add_word(event, address);
         passes = passes && (i == 0 || life->pages[page].file != 0);
         if (passes) {
@@ -281,7 +276,7 @@ static inline void sample_thread(struct story *story, unsigned index, unsigned t
 static inline void tell_other(struct story *story)
 {
     struct event *event = NULL;
-    switch (draw(story, 4)) {
+    switch (draw_below(&story->random, 4)) {
     case 0:
         sample(story, 0, 0, "[outside]/", NULL);
         break;
@@ -296,7 +291,7 @@ static inline void tell_other(struct story *story)
         end_event(story, event, 0, 0);
         break;
     default:
-        event = add_event(story, draw(story, STORY_RINGS), PERF_RECORD_THROTTLE);
+        event = add_event(story, draw_below(&story->random, STORY_RINGS), PERF_RECORD_THROTTLE);
         add_word(event, event->time_ns);
         add_word(event, 7);
         add_word(event, 7);
@@ -307,11 +302,11 @@ static inline void tell_other(struct story *story)
 /* A live one; `*ret_thread` a live thread of it. */
 static inline unsigned draw_living(struct story *story, unsigned *ret_thread)
 {
-    unsigned index = (unsigned)draw(story, PID_COUNT);
+    unsigned index = (unsigned)draw_below(&story->random, PID_COUNT);
     while (!story->machine.lives[index].alive) {
         index = (index + 1) % PID_COUNT;
     }
-    unsigned thread = (unsigned)draw(story, THREAD_COUNT);
+    unsigned thread = (unsigned)draw_below(&story->random, THREAD_COUNT);
     while (!story->machine.lives[index].threads[thread]) {
         thread = (thread + 1) % THREAD_COUNT;
     }
@@ -323,13 +318,13 @@ static inline void step(struct story *story)
 {
     unsigned thread = 0;
     unsigned index = draw_living(story, &thread);
-    unsigned other = (unsigned)draw(story, PID_COUNT);
-    unsigned other_thread = (unsigned)draw(story, THREAD_COUNT);
-    uint64_t what = draw(story, 100);
+    unsigned other = (unsigned)draw_below(&story->random, PID_COUNT);
+    unsigned other_thread = (unsigned)draw_below(&story->random, THREAD_COUNT);
+    uint64_t what = draw_below(&story->random, 100);
     if (story->storm && what >= 74) {
         what = what % 2 == 0 ? 50 : 68; /* a mapping, or a name */
     }
-    story->now_ns += 1 + draw(story, story->storm ? STEP_NS / 1000 : STEP_NS);
+    story->now_ns += 1 + draw_below(&story->random, story->storm ? STEP_NS / 1000 : STEP_NS);
     if (what < 50) {
         sample_thread(story, index, thread);
     } else if (what < 68) {

@@ -169,20 +169,15 @@ TEST(many_cpus_do_not_fill_the_screen)
 
 TEST(leaves_columns_of_zeros_out_of_a_page_that_is_too_narrow)
 {
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    assert_non_null(file);
-    books_print_table(&(struct page){.file = file, .columns = 40},
-                      "{\"cpus\":[{\"cpu\":0,\"expected\":100,\"received\":90,\"lost\":0,"
-                      "\"idle\":10,\"kept\":90,\"dropped\":0}],\"total\":{\"expected\":100,"
-                      "\"received\":90,\"lost\":0,\"idle\":10,\"kept\":90,\"dropped\":0}}");
-    assert_int_equal(fclose(file), 0);
-    assert_string_equal(text, "0 on each CPU: lost, dropped\n"
-                              "  cpu  expected  received  idle  kept\n"
-                              "    0       100        90    10    90\n"
-                              "total       100        90    10    90\n");
-    free(text);
+    EXPECT_PRINTED(
+        "0 on each CPU: lost, dropped\n"
+        "  cpu  expected  received  idle  kept\n"
+        "    0       100        90    10    90\n"
+        "total       100        90    10    90\n",
+        books_print_table(&(struct page){.file = file, .columns = 40},
+                          "{\"cpus\":[{\"cpu\":0,\"expected\":100,\"received\":90,\"lost\":0,"
+                          "\"idle\":10,\"kept\":90,\"dropped\":0}],\"total\":{\"expected\":100,"
+                          "\"received\":90,\"lost\":0,\"idle\":10,\"kept\":90,\"dropped\":0}}"));
 }
 
 TEST(says_in_one_line_where_the_ticks_went)

@@ -218,14 +218,8 @@ struct story {
     struct entry_story entries[ENTRIES];
     struct sample_story samples[SAMPLES];
     uint64_t next_id;
-    uint32_t random;
+    uint64_t random;
 };
-
-static uint32_t draw(struct story *story, uint32_t below)
-{
-    story->random = story->random * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)(story->random >> 8) * below >> 24);
-}
 
 /* A sample may be handled a round later than its chain, and any number of rounds earlier. */
 static void tell_story(struct story *story, uint32_t seed)
@@ -233,21 +227,22 @@ static void tell_story(struct story *story, uint32_t seed)
     *story = (struct story){.random = seed, .next_id = 1};
     for (size_t i = 0; i < ENTRIES; i++) {
         story->entries[i] = (struct entry_story){
-            .tid = 100 + (int32_t)draw(story, 8),
+            .tid = 100 + (int32_t)draw_below(&story->random, 8),
             .cookie = 1 + 2 * i,
             .leaf = 0x1000 + i,
-            .exec_ns = draw(story, 4) == 0 ? 1 + draw(story, 1000) : 0,
-            .return_round = draw(story, ROUNDS - 1),
-            .returns = draw(story, 8) != 0,
+            .exec_ns =
+                draw_below(&story->random, 4) == 0 ? 1 + draw_below(&story->random, 1000) : 0,
+            .return_round = draw_below(&story->random, ROUNDS - 1),
+            .returns = draw_below(&story->random, 8) != 0,
         };
     }
     for (size_t i = 0; i < SAMPLES; i++) {
-        size_t entry = draw(story, ENTRIES);
+        size_t entry = draw_below(&story->random, ENTRIES);
         story->samples[i] = (struct sample_story){
             .entry = entry,
-            .cpu_index = draw(story, CPU_COUNT),
-            .round = draw(story, (uint32_t)story->entries[entry].return_round + 2),
-            .time_ns = draw(story, 1000),
+            .cpu_index = draw_below(&story->random, CPU_COUNT),
+            .round = draw_below(&story->random, story->entries[entry].return_round + 2),
+            .time_ns = draw_below(&story->random, 1000),
         };
     }
 }
@@ -306,7 +301,7 @@ static void end_round(struct deferred_match *deferred, struct story *story)
 /* One round: what happens in it, in an order drawn by lot. */
 static void play_round(struct deferred_match *deferred, struct story *story, size_t round)
 {
-    uint32_t offset = draw(story, ENTRIES + SAMPLES);
+    uint32_t offset = (uint32_t)draw_below(&story->random, ENTRIES + SAMPLES);
     for (uint32_t i = 0; i < ENTRIES + SAMPLES; i++) {
         /* 25 has no divisor in common with 576: every place is met once. */
         uint32_t at = (offset + i * 25) % (ENTRIES + SAMPLES);

@@ -85,7 +85,8 @@ static void write_rings(struct story *story, uint64_t horizon_ns)
 {
     for (size_t cpu = 0; cpu < RING_CPU_COUNT; cpu++) {
         for (enum perf_stream_kind kind = 0; kind < STORY_RINGS; kind++) {
-            uint64_t shown_ns = horizon_ns + draw(story, story->now_ns - horizon_ns + 1);
+            uint64_t shown_ns =
+                horizon_ns + draw_below(&story->random, story->now_ns - horizon_ns + 1);
             assert_true(write_ring(story, cpu, kind, shown_ns));
         }
     }
@@ -97,17 +98,19 @@ static void drain_at_random(struct story *story)
     uint64_t end_ns = story->events[story->event_count - 1].time_ns;
     uint64_t horizon_ns = 0;
     for (story->now_ns = BORN_NS + 10 * TICK_NS; story->now_ns < end_ns;) {
-        story->now_ns += 1 + draw(story, (draw(story, 3) == 0 ? 40 : 2) * STEP_NS);
-        uint64_t lag_ns = draw(story, (draw(story, 3) == 0 ? 10 : 1) * STEP_NS);
+        story->now_ns +=
+            1 + draw_below(&story->random, (draw_below(&story->random, 3) == 0 ? 40 : 2) * STEP_NS);
+        uint64_t lag_ns =
+            draw_below(&story->random, (draw_below(&story->random, 3) == 0 ? 10 : 1) * STEP_NS);
         uint64_t next_ns = story->now_ns - (lag_ns < story->now_ns ? lag_ns : 0);
         horizon_ns = next_ns > horizon_ns ? next_ns : horizon_ns;
         write_rings(story, horizon_ns);
-        if (draw(story, 3) == 0) {
+        if (draw_below(&story->random, 3) == 0) {
             drain_sideband(story->world->drain, horizon_ns);
             continue;
         }
         drain_all(story->world->drain, horizon_ns);
-        if (draw(story, 2) == 0) {
+        if (draw_below(&story->random, 2) == 0) {
             process_table_prune(story->world->processes, horizon_ns);
         }
     }

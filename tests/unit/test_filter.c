@@ -233,30 +233,24 @@ TEST(excludes_targets_too)
     assert_null(filter_free(filter));
 }
 
-static uint32_t draw(uint32_t *seed, uint32_t count)
-{
-    *seed = *seed * 1664525 + 1013904223;
-    return (*seed >> 16) % count;
-}
-
 /* Some of what a small world knows: pids 1-8, tids 1-8, names a-d, uids 0-3, cgroups /a-/d. */
-static void draw_targets(uint32_t *seed, struct session_targets *targets)
+static void draw_targets(uint64_t *seed, struct session_targets *targets)
 {
     *targets = (struct session_targets){
-        .pid_count = draw(seed, 3),
-        .tid_count = draw(seed, 3),
-        .uid_count = draw(seed, 3),
-        .comm_count = draw(seed, 3),
-        .cgroup_count = draw(seed, 3),
+        .pid_count = draw_below(seed, 3),
+        .tid_count = draw_below(seed, 3),
+        .uid_count = draw_below(seed, 3),
+        .comm_count = draw_below(seed, 3),
+        .cgroup_count = draw_below(seed, 3),
     };
     for (size_t i = 0; i < 2; i++) {
-        targets->pids[i] = (int32_t)draw(seed, 8) + 1;
-        targets->tids[i] = (int32_t)draw(seed, 8) + 1;
-        targets->uids[i] = draw(seed, 4);
+        targets->pids[i] = (int32_t)draw_below(seed, 8) + 1;
+        targets->tids[i] = (int32_t)draw_below(seed, 8) + 1;
+        targets->uids[i] = (uint32_t)draw_below(seed, 4);
         (void)snprintf(targets->comms[i], sizeof targets->comms[i], "%c*",
-                       'a' + (int)draw(seed, 4));
+                       'a' + (int)draw_below(seed, 4));
         (void)snprintf(targets->cgroups[i], sizeof targets->cgroups[i], "/%c",
-                       'a' + (int)draw(seed, 4));
+                       'a' + (int)draw_below(seed, 4));
     }
 }
 
@@ -309,21 +303,21 @@ static bool any_matches(const struct session_targets *targets, const struct subj
 
 TEST(any_match_is_in_and_nothing_else)
 {
-    uint32_t seed = 1;
+    uint64_t seed = 1;
     unsigned kept_count = 0;
     for (size_t i = 0; i < 1500; i++) {
         struct session_targets targets;
         draw_targets(&seed, &targets);
         struct subject subject = {
-            .pid = (int32_t)draw(&seed, 8) + 1,
-            .tid = (int32_t)draw(&seed, 8) + 1,
-            .uid = draw(&seed, 4),
-            .leader_name = {(char)('a' + draw(&seed, 4))},
+            .pid = (int32_t)draw_below(&seed, 8) + 1,
+            .tid = (int32_t)draw_below(&seed, 8) + 1,
+            .uid = (uint32_t)draw_below(&seed, 4),
+            .leader_name = {(char)('a' + draw_below(&seed, 4))},
         };
-        subject.name[0] =
-            subject.tid == subject.pid ? subject.leader_name[0] : (char)('a' + draw(&seed, 4));
+        subject.name[0] = subject.tid == subject.pid ? subject.leader_name[0]
+                                                     : (char)('a' + draw_below(&seed, 4));
         (void)snprintf(subject.cgroups, sizeof subject.cgroups, "0::/%c\n",
-                       'a' + (int)draw(&seed, 4));
+                       'a' + (int)draw_below(&seed, 4));
         bool kept = is_kept(&targets, &subject);
         kept_count += kept;
         if (kept != any_matches(&targets, &subject)) {

@@ -47,16 +47,10 @@ TEST(breaks_lines_between_words)
         {"", 9, ""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *text = NULL;
-        size_t text_bytes = 0;
         char *copy = strdup(cases[i].text);
-        FILE *file = open_memstream(&text, &text_bytes);
-        assert_non_null(file);
-        page_print_lines(&(struct page){.file = file, .columns = cases[i].columns}, PAGE_PLAIN,
-                         copy);
-        assert_int_equal(fclose(file), 0);
-        assert_string_equal(text, cases[i].expected);
-        free(text);
+        EXPECT_PRINTED(cases[i].expected,
+                       page_print_lines(&(struct page){.file = file, .columns = cases[i].columns},
+                                        PAGE_PLAIN, copy));
         free(copy);
     }
 }

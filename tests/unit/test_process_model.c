@@ -55,12 +55,6 @@ struct model {
 
 static const char *const paths[FILE_COUNT] = {"/a", "/b", "[vdso]", "/c", "[anon]"};
 
-static uint64_t draw(struct model *model, uint64_t below)
-{
-    model->random = model->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (model->random >> 33) % below;
-}
-
 static struct life *last_life(struct model *model, unsigned pid)
 {
     size_t count = model->life_counts[pid];
@@ -162,12 +156,13 @@ struct range {
 
 static struct range draw_range(struct model *model)
 {
-    uint64_t first = draw(model, PAGE_COUNT);
-    uint64_t count =
-        1 + draw(model, draw(model, 4) == 0 ? PAGE_COUNT - first : (PAGE_COUNT - first + 4) / 5);
+    uint64_t first = draw_below(&model->random, PAGE_COUNT);
+    uint64_t count = 1 + draw_below(&model->random, draw_below(&model->random, 4) == 0
+                                                        ? PAGE_COUNT - first
+                                                        : (PAGE_COUNT - first + 4) / 5);
     /* Few offsets, so that scans often see again what they saw. */
-    return (struct range){first, count, (unsigned)draw(model, FILE_COUNT),
-                          (first + draw(model, 2)) * PAGE};
+    return (struct range){first, count, (unsigned)draw_below(&model->random, FILE_COUNT),
+                          (first + draw_below(&model->random, 2)) * PAGE};
 }
 
 static struct mapping_description describe(const struct range *range)
@@ -338,16 +333,16 @@ static void prune(struct model *model)
 static void step(struct model *model)
 {
     /* A late time is told as late, and asked for as any other. */
-    uint64_t late_ns = draw(model, 10) == 0 ? draw(model, 6) : 0;
+    uint64_t late_ns = draw_below(&model->random, 10) == 0 ? draw_below(&model->random, 6) : 0;
     uint64_t time_ns = model->now_ns > late_ns ? model->now_ns - late_ns : model->now_ns;
-    unsigned pid = (unsigned)draw(model, PID_COUNT);
-    switch (draw(model, 24)) {
+    unsigned pid = (unsigned)draw_below(&model->random, PID_COUNT);
+    switch (draw_below(&model->random, 24)) {
     case 0:
         tell_exit(model, pid, time_ns);
         break;
     case 1:
     case 2:
-        tell_fork(model, pid, (unsigned)draw(model, PID_COUNT), time_ns);
+        tell_fork(model, pid, (unsigned)draw_below(&model->random, PID_COUNT), time_ns);
         break;
     case 3:
         tell_exec(model, pid);
@@ -362,14 +357,15 @@ static void step(struct model *model)
     default:
         tell_mmap(model, pid, time_ns);
     }
-    model->now_ns += draw(model, 3);
+    model->now_ns += draw_below(&model->random, 3);
 }
 
 static void compare(struct model *model)
 {
-    unsigned pid = (unsigned)draw(model, PID_COUNT);
-    uint64_t page = draw(model, PAGE_COUNT);
-    uint64_t time_ns = model->horizon_ns + draw(model, model->now_ns - model->horizon_ns + 2);
+    unsigned pid = (unsigned)draw_below(&model->random, PID_COUNT);
+    uint64_t page = draw_below(&model->random, PAGE_COUNT);
+    uint64_t time_ns =
+        model->horizon_ns + draw_below(&model->random, model->now_ns - model->horizon_ns + 2);
 
     struct life *life = life_until(model, pid, time_ns);
     struct process *process = process_table_find(model->table, (int32_t)pid + 1, time_ns);
@@ -383,7 +379,7 @@ static void compare(struct model *model)
     assert_int_equal(process->exec_ns, life->exec_ns);
 
     const struct span *span = span_at(&life->pages[page], time_ns);
-    uint64_t pc = page * PAGE + draw(model, PAGE);
+    uint64_t pc = page * PAGE + draw_below(&model->random, PAGE);
     const struct mapping *mapping = process_find_mapping(process, pc, time_ns);
     assert_int_equal(mapping != NULL, span != NULL);
     if (span != NULL && mapping != NULL) {
@@ -417,32 +413,34 @@ TEST(agrees_with_a_plain_model)
 /* Any record at any time of a window: only what holds of every answer is asked for. */
 static void tell_anything(struct model *model)
 {
-    int32_t pid = (int32_t)draw(model, PID_COUNT);
-    int32_t tid = pid + (int32_t)draw(model, 3) * 100;
-    uint64_t time_ns = model->now_ns + draw(model, WINDOW_NS);
+    int32_t pid = (int32_t)draw_below(&model->random, PID_COUNT);
+    int32_t tid = pid + (int32_t)draw_below(&model->random, 3) * 100;
+    uint64_t time_ns = model->now_ns + draw_below(&model->random, WINDOW_NS);
     struct range range = draw_range(model);
     struct mapping_description description = describe(&range);
     const struct scanned_thread threads[] = {{.tid = pid, .comm = "s"}, {.tid = tid, .comm = "s"}};
     struct process_scan scan = {.pid = pid,
-                                .start_time_ns = draw(model, time_ns + 1),
+                                .start_time_ns = draw_below(&model->random, time_ns + 1),
                                 .threads = threads,
-                                .thread_count = 1 + draw(model, 2),
+                                .thread_count = 1 + draw_below(&model->random, 2),
                                 .mappings = &description,
                                 .mapping_count = 1,
                                 .begin_ns = time_ns,
                                 .end_ns = time_ns + 1};
-    switch (draw(model, 10)) {
+    switch (draw_below(&model->random, 10)) {
     case 0:
         process_table_exit(model->table, pid, tid, time_ns);
         break;
     case 1:
-        process_table_fork(model->table, pid, (int32_t)draw(model, PID_COUNT), pid, tid, time_ns);
+        process_table_fork(model->table, pid, (int32_t)draw_below(&model->random, PID_COUNT), pid,
+                           tid, time_ns);
         break;
     case 2:
         process_table_fork(model->table, pid, pid, tid, pid, time_ns);
         break;
     case 3:
-        process_table_comm(model->table, pid, tid, "c", draw(model, 2) == 0, time_ns);
+        process_table_comm(model->table, pid, tid, "c", draw_below(&model->random, 2) == 0,
+                           time_ns);
         break;
     case 4:
         process_table_scan(model->table, &scan);
@@ -456,14 +454,14 @@ static void tell_anything(struct model *model)
     default:
         process_table_mmap(model->table, pid, &description, time_ns);
     }
-    model->now_ns += draw(model, 3);
+    model->now_ns += draw_below(&model->random, 3);
 }
 
 static void check_answers(struct model *model)
 {
-    int32_t pid = (int32_t)draw(model, PID_COUNT);
-    uint64_t time_ns = model->now_ns + draw(model, WINDOW_NS);
-    uint64_t pc = draw(model, PAGE_COUNT * PAGE);
+    int32_t pid = (int32_t)draw_below(&model->random, PID_COUNT);
+    uint64_t time_ns = model->now_ns + draw_below(&model->random, WINDOW_NS);
+    uint64_t pc = draw_below(&model->random, PAGE_COUNT * PAGE);
     struct process *process = process_table_find(model->table, pid, time_ns);
     if (process == NULL) {
         return;

@@ -43,14 +43,8 @@ static void on_node(const struct tree_node *node, void *userdata)
 static void assert_tree(const char *lines, struct tree_request request, const char *expected)
 {
     struct profile *profile = load_recording(recording_of(lines));
-    char *printed = NULL;
-    size_t printed_bytes = 0;
-    struct text text = {profile, open_memstream(&printed, &printed_bytes)};
-    assert_non_null(text.file);
-    assert_int_equal(tree_walk(profile, &request, on_node, &text), 0);
-    assert_int_equal(fclose(text.file), 0);
-    assert_string_equal(printed, expected);
-    free(printed);
+    EXPECT_PRINTED(expected, struct text text = {profile, file};
+                   assert_int_equal(tree_walk(profile, &request, on_node, &text), 0));
     (void)profile_free(profile);
 }
 

@@ -19,14 +19,7 @@ TEST(quotes_what_a_shell_would_take_apart)
         {"a\033b", "'a?b'"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *text = NULL;
-        size_t text_bytes = 0;
-        FILE *file = open_memstream(&text, &text_bytes);
-        assert_non_null(file);
-        text_print_argument(file, cases[i].text);
-        assert_int_equal(fclose(file), 0);
-        assert_string_equal(text, cases[i].expected);
-        free(text);
+        EXPECT_PRINTED(cases[i].expected, text_print_argument(file, cases[i].text));
     }
 }
 
@@ -66,13 +59,7 @@ TEST(leaves_out_the_middle_of_what_is_too_long)
         {"\033[1mlong\x9b name\033[0m", 9, false, "?[1...[0m"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *text = NULL;
-        size_t text_bytes = 0;
-        FILE *file = open_memstream(&text, &text_bytes);
-        assert_non_null(file);
-        text_print_fitted(file, cases[i].text, cases[i].width, cases[i].is_padded);
-        assert_int_equal(fclose(file), 0);
-        assert_string_equal(text, cases[i].expected);
-        free(text);
+        EXPECT_PRINTED(cases[i].expected,
+                       text_print_fitted(file, cases[i].text, cases[i].width, cases[i].is_padded));
     }
 }

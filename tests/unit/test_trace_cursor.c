@@ -89,12 +89,6 @@ struct world {
     size_t second_log_count; /* segments in one reader's file, but the first */
 };
 
-static uint64_t draw(struct world *world, uint64_t below)
-{
-    world->seed = world->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (world->seed >> 33) % below;
-}
-
 static struct world *new_world(uint64_t seed)
 {
     static const uint32_t cpus[] = {0, 1};
@@ -144,11 +138,11 @@ static void run_program(struct world *world, size_t process)
     char path[16];
     char comm[16];
     int32_t pid = pid_of(process);
-    if (world->alive[process] && draw(world, 2) == 0) {
+    if (world->alive[process] && draw_below(&world->seed, 2) == 0) {
         process_table_exit(world->processes, pid, pid, world->time_ns++);
     }
     world->alive[process] = true;
-    world->paths[process] = draw(world, PATHS);
+    world->paths[process] = draw_below(&world->seed, PATHS);
     (void)snprintf(path, sizeof path, "/bin/p%zu", world->paths[process]);
     (void)snprintf(comm, sizeof comm, "c%zu", world->paths[process]);
     struct mapping_description mapping = {
@@ -161,7 +155,7 @@ static void run_program(struct world *world, size_t process)
 static void answer(struct world *world, bool all)
 {
     for (size_t i = 0; i < ticket_count; i++) {
-        if (tickets[i].state == MODULE_PENDING && (all || draw(world, 3) == 0)) {
+        if (tickets[i].state == MODULE_PENDING && (all || draw_below(&world->seed, 3) == 0)) {
             const size_t path = (size_t)(tickets[i].path[strlen("/bin/p")] - '0');
             fake_tickets_ready(i, &modules[path]);
             if (path == PATHS - 1) {
@@ -174,7 +168,7 @@ static void answer(struct world *world, bool all)
 
 static void take_sample(struct world *world, size_t process)
 {
-    bool second = draw(world, 2) == 1;
+    bool second = draw_below(&world->seed, 2) == 1;
     size_t path = world->paths[process];
     uint64_t stack[] = {TEXT_START + (second ? 0x110 : 0x10)};
     struct sample sample = {
@@ -188,7 +182,7 @@ static void take_sample(struct world *world, size_t process)
         .user_count = 1,
     };
     bool uncertain = false;
-    trace_sample(world->trace, draw(world, 2), &sample,
+    trace_sample(world->trace, draw_below(&world->seed, 2), &sample,
                  process_table_find(world->processes, sample.pid, sample.time_ns), &uncertain);
     assert_true(world->taken_count < SAMPLES_MAX);
     struct expected *expected = &world->expected[world->taken_count++];
@@ -305,7 +299,7 @@ static void check_file(struct world *world)
 static void read_chunk(struct world *world)
 {
     struct trace_chunk chunk;
-    trace_cursor_read(world->reader, 40000 + draw(world, 40000), &chunk);
+    trace_cursor_read(world->reader, 40000 + draw_below(&world->seed, 40000), &chunk);
     if (world->unacknowledged_bytes > 0) {
         /* The same again; nothing, where it does not fit. */
         assert_true(chunk.size_bytes == 0 || chunk.sequence == world->sequence);
@@ -332,7 +326,8 @@ static void acknowledge(struct world *world)
 
 static void change_readers(struct world *world)
 {
-    if (draw(world, 4) == 0) { /* the old one's acknowledgement, brought by the new one */
+    if (draw_below(&world->seed, 4) ==
+        0) { /* the old one's acknowledgement, brought by the new one */
         trace_cursor_begin_segment(world->reader);
         acknowledge(world);
     }
@@ -344,8 +339,8 @@ static void change_readers(struct world *world)
 /* `busy`: of 64 steps, how many are samples. The more, the more are dropped. */
 static void take_step(struct world *world, uint64_t busy)
 {
-    size_t process = draw(world, PIDS);
-    uint64_t choice = draw(world, 64);
+    size_t process = draw_below(&world->seed, PIDS);
+    uint64_t choice = draw_below(&world->seed, 64);
     if (!world->alive[process]) {
         run_program(world, process);
     }
@@ -356,14 +351,14 @@ static void take_step(struct world *world, uint64_t busy)
     } else if (choice < 54) {
         answer(world, false);
     } else if (choice < 57) {
-        process_table_prune(world->processes, world->time_ns - draw(world, 100));
+        process_table_prune(world->processes, world->time_ns - draw_below(&world->seed, 100));
     } else if (choice < 60) {
         poll_trace(world);
     } else if (choice < 62) {
         read_chunk(world);
     } else if (choice == 62) {
         acknowledge(world);
-    } else if (draw(world, 8) == 0) {
+    } else if (draw_below(&world->seed, 8) == 0) {
         change_readers(world);
     }
     if (!trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, LOG_BYTES / 2)) {

@@ -14,12 +14,6 @@
 
 static uint64_t seed;
 
-static uint64_t draw(uint64_t below)
-{
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (seed >> 33) % below;
-}
-
 struct made {
     struct sample sample;
     uint64_t user_stack[DEPTH_MAX];
@@ -32,20 +26,20 @@ static struct made made[SAMPLES_MAX];
 /* Stacks of a few functions, so that many end alike. */
 static void make_sample(struct made *ret, size_t number, uint64_t depth, uint64_t functions)
 {
-    size_t count = draw(depth + 1);
+    size_t count = draw_below(&seed, depth + 1);
     *ret = (struct made){.sample = {.time_ns = 1000 + number,
-                                    .weight = 1 + draw(2),
-                                    .event = (uint32_t)draw(2),
+                                    .weight = 1 + draw_below(&seed, 2),
+                                    .event = (uint32_t)draw_below(&seed, 2),
                                     .cpu = 3,
                                     .pid = 1,
-                                    .tid = (int32_t)draw(3),
+                                    .tid = (int32_t)draw_below(&seed, 3),
                                     .quality = count == 0 ? STACK_NONE : STACK_COMPLETE,
-                                    .cfi_frame_count = (uint16_t)draw(2),
+                                    .cfi_frame_count = (uint16_t)draw_below(&seed, 2),
                                     .user_count = count,
-                                    .kernel_mode = draw(4) == 0}};
-    ret->sample.kernel_count = ret->sample.kernel_mode ? draw(5) : 0;
+                                    .kernel_mode = draw_below(&seed, 4) == 0}};
+    ret->sample.kernel_count = ret->sample.kernel_mode ? draw_below(&seed, 5) : 0;
     for (size_t i = 0; i < count; i++) {
-        ret->user_stack[i] = 1 + draw(functions);
+        ret->user_stack[i] = 1 + draw_below(&seed, functions);
     }
     ret->sample.user_stack = ret->user_stack;
     ret->sample.kernel_stack = ret->kernel_stack;
@@ -161,7 +155,7 @@ STORY(divides_samples_so_that_no_other_way_is_shorter)
     size_t grouped = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         const struct sample *order[10];
-        size_t count = 1 + draw(10);
+        size_t count = 1 + draw_below(&seed, 10);
         seed = round;
         for (size_t i = 0; i < count; i++) {
             make_sample(&made[i], i, 12, 1 + round % 3);
@@ -183,9 +177,9 @@ STORY(takes_each_sample_once_however_many_there_are)
     for (uint64_t round = 0; round < 40; round++) {
         seed = round;
         for (size_t i = 0; i < SAMPLES_MAX; i++) {
-            make_sample(&made[i], i, 1 + draw(DEPTH_MAX), 1 + round % 5);
-            if (round % 8 == 7) { /* all the same: more than one group can hold */
-                made[i].sample.user_count = 5;
+            make_sample(&made[i], i, 1 + draw_below(&seed, DEPTH_MAX), 1 + round % 5);
+            if (round % 8 == 7) { /* all the same: more than one group can hold, but kept once */
+                made[i].sample.user_count = DEPTH_MAX;
                 made[i].sample.cfi_frame_count = 0;
                 memset(made[i].user_stack, 1, sizeof made[i].user_stack);
             }
@@ -193,17 +187,6 @@ STORY(takes_each_sample_once_however_many_there_are)
         }
         (void)check_groups(groups, SAMPLES_MAX, NULL);
     }
-}
-
-STORY(equal_stacks_are_kept_once)
-{
-    seed = 1;
-    for (size_t i = 0; i < SAMPLES_MAX; i++) {
-        make_sample(&made[i], i, 0, 1);
-        made[i].sample.user_count = DEPTH_MAX;
-        assert_true(trace_groups_add(groups, &made[i].sample));
-    }
-    (void)check_groups(groups, SAMPLES_MAX, NULL);
 }
 
 STORY(refuses_what_does_not_belong_to_the_others)

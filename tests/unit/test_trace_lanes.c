@@ -46,12 +46,6 @@ struct world {
     size_t completed_count;
 };
 
-static uint64_t draw(struct world *world, uint64_t below)
-{
-    world->seed = world->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (world->seed >> 33) % below;
-}
-
 static struct world *new_world(uint64_t seed, size_t lane_bytes)
 {
     struct world *world = calloc(1, sizeof *world);
@@ -82,27 +76,28 @@ static struct made *make_sample(struct world *world, size_t cpu_index)
 {
     assert_true(world->made_count < SAMPLES_MAX);
     struct made *made = &world->made[world->made_count];
-    size_t count = draw(world, DEPTH_MAX + 1);
+    size_t count = draw_below(&world->seed, DEPTH_MAX + 1);
     made->sample = (struct sample){
         .time_ns = 1 + world->made_count++,
-        .weight = 1 + draw(world, 2),
+        .weight = 1 + draw_below(&world->seed, 2),
         .cpu = cpus[cpu_index],
-        .pid = (int32_t)draw(world, 3) - 1,
-        .tid = (int32_t)draw(world, 4),
-        .quality = count == 0 ? STACK_NONE : (enum stack_quality)(1 + draw(world, 2)),
+        .pid = (int32_t)draw_below(&world->seed, 3) - 1,
+        .tid = (int32_t)draw_below(&world->seed, 4),
+        .quality = count == 0 ? STACK_NONE : (enum stack_quality)(1 + draw_below(&world->seed, 2)),
         .cfi_frame_count = (uint16_t)count,
-        .fp_frame_count = (uint16_t)draw(world, 2),
+        .fp_frame_count = (uint16_t)draw_below(&world->seed, 2),
         .user_stack = made->user_stack,
         .user_count = count,
         .kernel_stack = made->kernel_stack,
-        .kernel_mode = draw(world, 3) == 0,
+        .kernel_mode = draw_below(&world->seed, 3) == 0,
     };
-    made->sample.kernel_count = made->sample.kernel_mode ? draw(world, KERNEL_MAX + 1) : 0;
+    made->sample.kernel_count =
+        made->sample.kernel_mode ? draw_below(&world->seed, KERNEL_MAX + 1) : 0;
     for (size_t i = 0; i < count; i++) {
-        made->user_stack[i] = 0x1000 + draw(world, 2);
+        made->user_stack[i] = 0x1000 + draw_below(&world->seed, 2);
     }
     for (size_t i = 0; i < KERNEL_MAX; i++) {
-        made->kernel_stack[i] = 0xffffffff81000000 + draw(world, 2);
+        made->kernel_stack[i] = 0xffffffff81000000 + draw_below(&world->seed, 2);
     }
     return made;
 }
@@ -261,8 +256,9 @@ static void check_file(struct world *world)
 static void fill(struct world *world, size_t count)
 {
     while (world->made_count < count) {
-        size_t cpu_index = draw(world, 2);
-        for (size_t left = 1 + draw(world, 100); left > 0 && world->made_count < count; left--) {
+        size_t cpu_index = draw_below(&world->seed, 2);
+        for (size_t left = 1 + draw_below(&world->seed, 100); left > 0 && world->made_count < count;
+             left--) {
             assert_true(trace_groups_add(world->groups, &make_sample(world, cpu_index)->sample));
         }
         put_groups(world, cpu_index);

@@ -34,6 +34,26 @@ static inline void assert_contains(const char *text, const char *part)
     }
 }
 
+/* What a statement prints to `file`, which is there for it, is the expected text. */
+#define EXPECT_PRINTED(expected, ...)                                                              \
+    do {                                                                                           \
+        char *printed = NULL;                                                                      \
+        size_t printed_bytes = 0;                                                                  \
+        FILE *file = open_memstream(&printed, &printed_bytes);                                     \
+        assert_non_null(file);                                                                     \
+        __VA_ARGS__;                                                                               \
+        assert_int_equal(fclose(file), 0);                                                         \
+        assert_string_equal(printed, expected);                                                    \
+        free(printed);                                                                             \
+    } while (0)
+
+/* A number below `below`, the next that is drawn from `*seed`: the same ones in every run. */
+static inline uint64_t draw_below(uint64_t *seed, uint64_t below)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (*seed >> 33) % below;
+}
+
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
 /* `set_up` and `tear_down` run before and after the test, and share its `void **state`. */
