@@ -145,15 +145,6 @@ CLIENT(cuts_off_a_message_without_an_end)
     free(message);
 }
 
-CLIENT(takes_a_message_byte_by_byte)
-{
-    for (size_t i = 0; i < sizeof CREATE; i++) {
-        hear_nothing(client);
-        say_bytes(client, &CREATE[i], 1);
-    }
-    expect_reply(client, CREATED);
-}
-
 /* More calls than may be pending: the peer is held up, not cut off, and gets every reply. */
 CLIENT(answers_a_thousand_calls_that_came_at_once)
 {
@@ -226,15 +217,6 @@ CLIENT(answers_what_came_before_a_half_close)
     expect_reply(client, STOPPED("client"));
     expect_reply(client, EMPTY);
     assert_null(hear(client));
-}
-
-STORY(serves_a_thousand_connections_one_after_the_other)
-{
-    size_t fd_count = count_descriptors();
-    for (unsigned i = 0; i < 1000; i++) {
-        hang_up(served(dial()));
-    }
-    assert_int_equal(count_descriptors(), fd_count);
 }
 
 STORY(serves_eight_connections_of_a_user)

@@ -99,18 +99,6 @@ STORY(refuses_calls_in_the_wrong_state)
     ask(client, CALL("Close"), NO_SESSION);
 }
 
-STORY(answers_stop_when_the_session_has_stopped)
-{
-    struct client *client = dial_and_start(CREATE);
-    say(client, CALL("Stop"));
-    hear_nothing(client);
-    say(client, CALL("Start"));
-    hear_nothing(client);
-    fake_finish_stop("client");
-    expect_reply(client, STOPPED("client"));
-    expect_reply(client, EMPTY);
-}
-
 STORY(takes_a_close_during_a_stop_after_it)
 {
     struct client *client = dial_and_start(CREATE);

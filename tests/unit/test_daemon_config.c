@@ -62,16 +62,6 @@ TEST(limits_nothing_by_default)
     }
 }
 
-TEST(members_have_a_limit_of_their_own_by_default)
-{
-    struct daemon_config config = parse_good("{}");
-    struct daemon_config explicit = parse_good("{\"max_frequency_hz\":50000}");
-    assert_int_equal(daemon_config_limits(&config, 1000).max_frequency_hz, 10000);
-    assert_int_equal(daemon_config_limits(&config, 0).max_frequency_hz, 100000);
-    assert_int_equal(daemon_config_limits(&explicit, 1000).max_frequency_hz, 50000);
-    assert_int_equal(daemon_config_limits(&explicit, 0).max_frequency_hz, 50000);
-}
-
 TEST(admits_whom_a_list_names_and_root)
 {
     static const gid_t gids[] = {7, 27, 9};
@@ -185,6 +175,8 @@ TEST(refuses_what_is_above_a_limit)
         {"{\"allow_kernel_stacks\":false}", 0, "{\"kernel_stacks\":true}",
          "kernel_stacks: are kept from sessions by the administrator; false is allowed "
          "(allow_kernel_stacks in F)"},
+        {"{}", 0, "{\"frequency_hz\":100000}", NULL},
+        {"{\"max_frequency_hz\":50000}", 1000, "{\"frequency_hz\":50000}", NULL},
         {"{}", 1000, "{\"frequency_hz\":10000}", NULL},
         {"{}", 1000, "{\"frequency_hz\":10001}",
          "frequency_hz: is more than users other than root may ask for; at most 10000 is allowed, "

@@ -27,15 +27,6 @@ STORY(what_is_newer_than_the_horizon_waits_for_the_next_round)
     assert_int_equal(counted(world).mapping_uncertain, 0);
 }
 
-STORY(sideband_alone_moves_no_sample)
-{
-    put_sample(world, 0, PID, 300, 0x5010);
-    put_exec(world, 0, PID, 100, "prog");
-    drain_sideband(world->drain, 1000);
-    assert_int_equal(drain_books(world->drain, 0, 0).received, 0);
-    assert_non_null(process_table_find(world->processes, PID, 300));
-}
-
 STORY(tells_whether_sideband_came)
 {
     drain_sideband(world->drain, 1000);

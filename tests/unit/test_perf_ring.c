@@ -84,18 +84,6 @@ static void expect_none(struct fixture *fixture)
     assert_int_equal(perf_ring_peek(&fixture->ring, &record, &size_bytes), 0);
 }
 
-STORY(shows_records_in_order)
-{
-    write_record(fixture, 16, 1);
-    write_record(fixture, 8, 0);
-    write_record(fixture, 24, 3);
-    perf_ring_refresh(&fixture->ring);
-    assert_ptr_equal(expect_record(fixture, 16, 1), fixture->data);
-    (void)expect_record(fixture, 8, 0);
-    (void)expect_record(fixture, 24, 3);
-    expect_none(fixture);
-}
-
 STORY(sees_nothing_newer_than_the_noted_head)
 {
     write_record(fixture, 16, 1);

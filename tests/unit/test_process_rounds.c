@@ -64,22 +64,3 @@ STORY(copies_a_bounded_number_of_mappings_in_a_round)
     fork_process(story, 300, 1, 103);
     assert_string_equal(path_at(story, 300, 0, 103), "/x");
 }
-
-/* Of threads that ended before there are many at times; an exec has to do with the others. */
-STORY(an_exec_ends_what_lives)
-{
-    for (int32_t tid = 2; tid < 100; tid++) {
-        process_table_fork(story->table, 1, 1, tid, 1, 100);
-        if (tid < 90) {
-            process_table_exit(story->table, 1, tid, 110);
-        }
-    }
-    process_table_comm(story->table, 1, 1, "x", true, 120);
-    assert_int_equal(process_table_find(story->table, 1, 120)->live_thread_count, 1);
-    /* One whose end was told of too late, after the exec. */
-    process_table_fork(story->table, 1, 1, 200, 1, 130);
-    process_table_exit(story->table, 1, 200, 160);
-    process_table_comm(story->table, 1, 1, "y", true, 150);
-    assert_int_equal(process_find_thread(process_table_find(story->table, 1, 150), 200, 140)->to_ns,
-                     150);
-}

@@ -29,15 +29,6 @@ STORY(a_note_is_of_one_process)
     notes = process_notes_free(notes);
 }
 
-STORY(knows_a_child_as_well_as_its_parent)
-{
-    PLAY(story, MAP(10, 1, 1, "/a", 100), FORK(11, 10, 200));
-    assert_false(process_table_find(story->table, 11, 200)->scanned);
-    PLAY(story, SCAN(10, 210, 211, NO_LINES), FORK(12, 10, 220));
-    assert_true(process_table_find(story->table, 12, 220)->scanned);
-    assert_int_equal(process_table_find(story->table, 12, 220)->parent_pid, 10);
-}
-
 STORY(a_child_begins_with_its_parents_identity)
 {
     PLAY(story, MAP(10, 1, 1, "/a", 100),
@@ -57,6 +48,7 @@ STORY(a_child_that_was_read_before_its_fork_was_told_keeps_its_identity)
          SCAN(11, 210, 211, NO_LINES, .parent_pid = 10, .identity_read = true,
               .identity_matches = true),
          FORK(11, 10, 200), IDENTITY(11, 250, 211, true));
+    assert_int_equal(process_table_find(story->table, 11, 250)->parent_pid, 10);
 }
 
 static const struct mapping *mapping_of(struct story *story, int32_t pid, uint64_t page,
@@ -104,24 +96,6 @@ STORY(keeps_a_scan_that_is_newer_than_a_late_exec)
     PLAY(story, SCAN(10, 100, 101, LINES({1, 1, "/old", 7})),
          SCAN(10, 150, 160, LINES({5, 1, "/new", 8})), EXEC(10, "x", 140), PATH(10, 1, 139, "/old"),
          PATH(10, 1, 140, "none"), PATH(10, 5, 139, "none"), PATH(10, 5, 150, "/new"));
-}
-
-STORY(takes_no_scan_of_the_parent_for_one_of_the_child)
-{
-    PLAY(story, SCAN(10, 200, 201, LINES({1, 1, "/parent", 7})), FORK(11, 10, 180),
-         EXEC(11, "x", 190), PATH(11, 1, 189, "/parent"), PATH(11, 1, 190, "none"));
-}
-
-STORY(takes_a_scan_for_the_fork_that_is_told_after_it)
-{
-    const struct scanned_thread thread = {.tid = 11, .comm = "child"};
-    PLAY(story, MAP(10, 1, 1, "/parent", 50),
-         SCAN(11, 150, 160, LINES({5, 1, "/child", 8}), .parent_pid = 10, .start_time_ns = 90,
-              .threads = &thread, .thread_count = 1),
-         FORK(11, 10, 100), PATH(11, 5, 99, "nobody"), PATH(11, 5, 100, "/child"),
-         NAME(11, 11, 170, "child"));
-    assert_int_equal(process_table_counts(story->table).thread_count, 1);
-    PLAY(story, EXIT(11, 11, 200), PATH(11, 5, 200, "nobody"));
 }
 
 STORY(finds_a_new_process_by_its_start_time)

@@ -92,15 +92,6 @@ TEST(fills_in_defaults)
     expect_printed("{}", expected);
 }
 
-TEST(limits_detached_sessions_by_default)
-{
-    struct session_config config;
-    assert_int_equal(session_config_parse("{}", 2, true, &config, NULL), 0);
-    assert_int_equal(config.max_duration_s, 600);
-    assert_int_equal(session_config_parse("{\"max_duration_s\":601}", 22, true, &config, NULL), 0);
-    assert_int_equal(config.max_duration_s, 601);
-}
-
 #define ALL_BUT_THE_RATE                                                                            \
     "\"max_stack_depth\":20,\"unwind\":\"cfi\",\"stack_copy_bytes\":4096,\"kernel_stacks\":true,"   \
     "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294]," \

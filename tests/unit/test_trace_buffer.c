@@ -32,15 +32,6 @@ static void assert_takes(struct trace_buffer *buffer, const uint64_t *words, siz
     TEST_MADE(struct trace_buffer *buffer, name, trace_buffer_new(2, LANE_BYTES, LANE_BYTES),      \
               trace_buffer_free)
 
-STORY(hands_out_definitions_first)
-{
-    put_word(buffer, TRACE_LANE_CPU(1), 3);
-    put_word(buffer, TRACE_LANE_CPU(0), 2);
-    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
-    assert_takes(buffer, WORDS(1, 2, 3));
-    assert_int_equal(trace_buffer_waiting_bytes(buffer), 0);
-}
-
 STORY(hands_out_no_sample_before_all_definitions)
 {
     uint64_t big[512] = {7};
@@ -112,26 +103,6 @@ STORY(room_that_is_kept_is_there_whatever_came_meanwhile)
     assert_false(trace_buffer_put(buffer, lane, &one, sizeof one));
 }
 
-STORY(a_rewind_gives_the_log_and_what_was_not_acknowledged)
-{
-    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
-    put_word(buffer, TRACE_LANE_CPU(0), 11);
-    assert_true(trace_buffer_begins_segment(buffer));
-    assert_takes(buffer, WORDS(1, 11));
-    trace_buffer_acknowledge(buffer);
-    put_word(buffer, TRACE_LANE_DEFINITIONS, 2);
-    put_word(buffer, TRACE_LANE_CPU(0), 12);
-    assert_false(trace_buffer_begins_segment(buffer));
-    assert_takes(buffer, WORDS(2, 12));
-    trace_buffer_rewind(buffer);
-    assert_true(trace_buffer_begins_segment(buffer));
-    put_word(buffer, TRACE_LANE_CPU(0), 13);
-    assert_takes(buffer, WORDS(1, 2, 12, 13));
-    trace_buffer_acknowledge(buffer);
-    trace_buffer_rewind(buffer);
-    assert_takes(buffer, WORDS(1, 2));
-}
-
 STORY(samples_stay_with_their_log)
 {
     put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
@@ -156,22 +127,6 @@ STORY(samples_stay_with_their_log)
     assert_true(trace_buffer_has_log(buffer));
     assert_true(trace_buffer_begins_segment(buffer));
     assert_takes(buffer, WORDS(2, 12));
-}
-
-STORY(what_ends_a_log_is_taken_before_the_next)
-{
-    put_word(buffer, TRACE_LANE_DEFINITIONS, 1);
-    put_word(buffer, TRACE_LANE_CPU(0), 11);
-    assert_true(trace_buffer_begins_segment(buffer));
-    assert_takes(buffer, WORDS(1, 11));
-    trace_buffer_acknowledge(buffer);
-    put_word(buffer, TRACE_LANE_DEFINITIONS, 2);
-    trace_buffer_next_log(buffer);
-    put_word(buffer, TRACE_LANE_DEFINITIONS, 3);
-    assert_false(trace_buffer_begins_segment(buffer));
-    assert_takes(buffer, WORDS(2));
-    assert_true(trace_buffer_begins_segment(buffer));
-    assert_takes(buffer, WORDS(3));
 }
 
 STORY(a_rewind_leaves_out_a_log_without_samples)
