@@ -25,6 +25,7 @@ static const struct {
     {"close", "end it", verb_close},
     {"report", "show where the time of a recording went", verb_report},
     {"export", "convert a recording for another program", verb_export},
+    {"view", "show a recording in a viewer in the browser", verb_view},
     {"dump", "print the records of a recording", verb_dump},
     {"status", "show what the daemon is doing", verb_status},
     {"check", "check a session config", verb_check},

@@ -50,7 +50,8 @@ client/record/*               common json config library cli recording attach | 
 client/report/*               common json cli profile                 | cjson
 client/export/*               common json cli profile lines           | cjson protobuf perf_event
 client/dump/*                 common json fxt cli                     | cjson
-client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump | cjson
+client/view/*                 common                                  |
+client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump view | cjson
 '
 
 # Both leave their answer in `group`, as set_rule() does in `rule`: a subshell for each include would take seconds.

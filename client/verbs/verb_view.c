@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `profctl view`: a recording in a viewer that runs in a browser. It is converted into a file
+ * without a name, which is served for the viewer's pages as long as the verb runs.
+ */
+#include "cleanup.h"
+#include "export.h"
+#include "load.h"
+#include "options.h"
+#include "select_options.h"
+#include "verbs.h"
+#include "view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct view_request {
+    const char *path;
+    const struct view_viewer *viewer;
+    struct selection selection;
+    enum profile_names names;
+    enum load_detail detail;
+    bool is_once;
+};
+
+static int take_viewer(const struct command_line *line, const struct verb_option *option,
+                       const char *value, void *into)
+{
+    const struct view_viewer *viewer = view_viewer_find(value);
+    (void)option;
+    if (viewer == NULL) {
+        return options_refuse(line, "--in: %s: is not one of firefox, speedscope, perfetto", value);
+    }
+    *(const struct view_viewer **)into = viewer;
+    return EXIT_DONE;
+}
+
+#define AT(member) offsetof(struct view_request, member)
+
+static const struct verb_option options[] = {
+    {0, "in", "VIEWER", "firefox, speedscope or perfetto (firefox)", take_viewer, AT(viewer), 0},
+    {0, "once", NULL, "end when a browser has the whole profile", options_flag, AT(is_once), 0},
+    {0, "inline", NULL,
+     "functions that were inlined are frames too; report --help\nsays what that needs",
+     options_raise, AT(detail), LOAD_INLINED},
+    {0, "lines", NULL, "the same, and frames have their file and line", options_raise, AT(detail),
+     LOAD_LINES},
+    {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
+     AT(names), PROFILE_NAMES_MANGLED},
+    OPTIONS_SELECT(AT(selection)),
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl view FILE [--in VIEWER] [--once] [OPTION...]",
+    .help = "Shows a recording in a viewer that runs in a browser of this machine: prints the\n"
+            "address to open, and serves the converted recording there until Ctrl-C. FILE may\n"
+            "be compressed with gzip; \"-\" is standard input.\n"
+            "The viewer's page comes from its own site; the recording stays on this machine.\n",
+    .options = options,
+    .operand = "recording",
+    .operand_at = AT(path),
+};
+
+static int serve(const struct profile *profile, const struct view_request *request)
+{
+    static const struct export_options plain = {.has_lost_frame = false};
+    const struct export_format *format = export_format_find(request->viewer->format);
+    cleanup_(fclosep) FILE *file = tmpfile();
+    cleanup_(view_server_freep) struct view_server *server = NULL;
+    struct fault fault = {0};
+    if (file == NULL) {
+        return complain("there is no room for a temporary file: %m");
+    }
+    if (format->print(file, profile, &plain) < 0) {
+        return complain("%s: there is not enough memory", request->path);
+    }
+    if (view_server_new(request->viewer, &server, &fault) < 0) {
+        return complain("%s", fault.text);
+    }
+    (void)printf("%s\n", view_server_url(server));
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "Open this address in a browser of this machine; Ctrl-C ends it\n");
+    return view_server_run(server, file, request->is_once, &fault) < 0 ? complain("%s", fault.text)
+                                                                       : EXIT_DONE;
+}
+
+int verb_view(int argc, char **argv)
+{
+    struct view_request request = {.viewer = &view_viewers[0]};
+    cleanup_(profile_freep) struct profile *profile = NULL;
+    int status = options_take(&line, argc, argv, &request);
+    if (status != OPTIONS_TAKEN) {
+        return status;
+    }
+    status = load_profile(request.path, request.names, &profile);
+    if (profile == NULL) {
+        return status;
+    }
+    if (load_selection(request.path, &request.selection, profile) != EXIT_DONE ||
+        load_detail(request.path, request.detail, profile) != EXIT_DONE) {
+        return EXIT_FAILED;
+    }
+    int serve_status = serve(profile, &request);
+    return serve_status == EXIT_DONE ? status : serve_status;
+}

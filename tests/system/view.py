@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What view.sh says: view.py PROFCTL MAKER FOLDER."""
+import http.client, os, re, signal, socket, subprocess, sys
+from urllib.parse import unquote, urlsplit
+from recording_maker import Recording, SYMBOLS
+
+failures = 0
+
+
+def expect(is_so, text):
+    global failures
+    if not is_so:
+        failures += 1
+        print(f"FAIL: {text}")
+
+
+def make(maker, path):
+    recording = Recording()
+    recording.name(100, 0, "app")
+    recording.name(100, 100, "app")
+    recording.module(100, 1, "/opt/app", "0badcafe00", 0x10000, 0x10000)
+    recording.data(SYMBOLS, {"build_id": "0badcafe00", "module": "/opt/app", "start": "0x0", "size": 256, "name": "f"})
+    for _ in range(1000):
+        recording.stack(100, [0x10010])
+    recording.write(maker, path)
+
+
+class View:
+    """A running `profctl view`, and its address."""
+
+    def __init__(self, profctl, *arguments):
+        self.process = subprocess.Popen([profctl, "view", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().rstrip("\n")
+        expect(re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", self.url), f"prints {self.url!r}")
+        self.port = urlsplit(self.url).port
+        self.path = urlsplit(self.url).path
+
+    def ask(self, path, method="GET", host=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request(method, path, headers={"Host": host} if host else {})
+        answer = connection.getresponse()
+        return answer, answer.read()
+
+    def end(self, number):
+        self.process.send_signal(number)
+        return self.process.wait(timeout=30)
+
+
+def judge(profctl, recording, viewer, file_name):
+    """All that one viewer asks."""
+    view = View(profctl, recording, "--in", viewer)
+    exported = subprocess.run([profctl, "export", recording, "--format", viewer], capture_output=True, check=True).stdout
+    page, _ = view.ask(view.path)
+    target = page.getheader("Location") or ""
+    expect(page.status == 302 and target.startswith("https://"), f"{viewer}: answers {page.status}, {target}")
+    expect(unquote(target).endswith(view.url + file_name), f"{viewer}: leads to {target}")
+    origin = "{0.scheme}://{0.netloc}".format(urlsplit(target))
+    answer, body = view.ask(view.path + file_name)
+    expect(answer.status == 200 and body == exported, f"{viewer}: serves {len(body)} bytes, not {len(exported)}")
+    expect(answer.getheader("Access-Control-Allow-Origin") == origin, f"{viewer}: may be read by others than {origin}")
+    for path, method, host, status in (
+            ("/", "GET", None, 404), ("/" + "0" * 32 + "/" + file_name, "GET", None, 404),
+            (view.path + file_name, "GET", "evil.example", 403), (view.path + file_name, "POST", None, 405),
+            (view.path + file_name, "OPTIONS", None, 204), (view.path + file_name, "HEAD", None, 200)):
+        answer, body = view.ask(path, method, host)
+        expect(answer.status == status and not body, f"{viewer}: answers {method} {path} with {answer.status}")
+    expect(view.end(signal.SIGINT) == 0, f"{viewer}: Ctrl-C is a failure")
+    return view
+
+
+def is_local(port):
+    """Whether a port is listened on at 127.0.0.1 only."""
+    found = []
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/net/{name}", encoding="ascii") as table:
+            for row in list(table)[1:]:
+                fields = row.split()
+                if fields[3] == "0A" and int(fields[1].split(":")[1], 16) == port:
+                    found.append(fields[1].split(":")[0])
+    return found == ["0100007F"]
+
+
+def judge_once(profctl, recording):
+    """Idle and odd connections hold nothing up, and the file is served before the end."""
+    view = View(profctl, recording, "--once")
+    expect(is_local(view.port), "listens elsewhere")
+    idle = [socket.create_connection(("127.0.0.1", view.port)) for _ in range(20)]
+    idle[0].sendall(b"GET / HT")
+    idle[1].sendall(b"x" * 20000)
+    idle[2].close()
+    expect(view.process.poll() is None, "--once: has ended before it has served")
+    _, body = view.ask(view.path + "profile.json")
+    expect(len(body) > 1000, "--once: serves nothing")
+    expect(view.process.wait(timeout=30) == 0, "--once: does not end well")
+    for connection in idle:
+        connection.close()
+
+
+def main():
+    profctl, maker, folder = sys.argv[1:]
+    recording = os.path.join(folder, "a.fxt")
+    make(maker, recording)
+    first = judge(profctl, recording, "firefox", "profile.json")
+    second = judge(profctl, recording, "speedscope", "profile.speedscope.json")
+    expect(first.path != second.path, "has one token twice")
+    judge_once(profctl, recording)
+    view = View(profctl, recording)
+    expect(view.end(signal.SIGTERM) == 0, "SIGTERM is a failure")
+    # The only port that Perfetto's pages may ask is in use, by this test or by another.
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", 9001))
+            taken.listen()
+        except OSError:
+            pass
+        done = subprocess.run([profctl, "view", recording, "--in", "perfetto"], capture_output=True, text=True)
+        expect(done.returncode == 1 and "port 9001 is in use" in done.stderr, f"says {done.stderr!r}")
+    done = subprocess.run([profctl, "view", recording, "--in", "hotspot"], capture_output=True, text=True)
+    expect(done.returncode == 2 and "--in: hotspot: is not one of firefox" in done.stderr, f"says {done.stderr!r}")
+    sys.exit(1 if failures else 0)
+
+
+main()
