@@ -131,16 +131,6 @@ TEST_WITH(an_answer_names_the_file_that_is_waited_for, set_up, tear_down)
     assert_int_equal(code_map_poll(world.map), first);
 }
 
-TEST_WITH(what_is_settled_early_is_counted_and_not_remembered, set_up, tear_down)
-{
-    map_file(PID, START, 1, 10);
-    assert_int_equal(find_with(PID, LEAF, 20, true), UNWIND_CODE_LATE);
-    assert_int_equal(code_map_unready_count(world.map), 1);
-    fake_module_ready(&world.cache, 1, fake_module_table());
-    FINDS({LEAF, 20, RULE});
-    assert_int_equal(code_map_unready_count(world.map), 1);
-}
-
 TEST_WITH(what_was_refused_is_asked_for_again_a_second_later, set_up, tear_down)
 {
     map_file(PID, START, 1, 10);

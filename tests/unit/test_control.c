@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The control socket below the methods: connections, messages, limits, org.varlink.service. */
-#include "account.h"
 #include "control_harness.h"
 
 #include <cjson/cJSON.h>
@@ -295,33 +294,6 @@ STORY(always_has_a_place_for_root)
         ask(clients[i], CALL("Start"), NO_SESSION); /* and no other client's */
         hang_up(clients[i]);
     }
-}
-
-/* All subordinate uids of a user are that user. */
-STORY(counts_subordinate_uids_as_their_user)
-{
-    static const char subuid_path[] = "/tmp/test-control-subuid";
-    struct client *clients[8];
-    if (geteuid() != 0) {
-        skip();
-    }
-    FILE *file = fopen(subuid_path, "we");
-    assert_non_null(file);
-    (void)fprintf(file, "%d:2000000:65536\n", USER_UID);
-    assert_int_equal(fclose(file), 0);
-    const struct account_files files = {subuid_path, "/etc/passwd", "/etc/nsswitch.conf"};
-    assert_int_equal(account_load(&files), 1);
-    for (size_t i = 0; i < 8; i++) {
-        clients[i] = served(dial_as(i == 0 ? USER_UID : (uid_t)(2000000 + i)));
-    }
-    expect_closed(dial_as(USER_UID));
-    expect_closed(dial_as(2065535));
-    hang_up(served(dial_as(2065536)));
-    for (size_t i = 0; i < 8; i++) {
-        hang_up(clients[i]);
-    }
-    assert_int_equal(unlink(subuid_path), 0);
-    assert_int_equal(account_load(&files), 1);
 }
 
 #define ENDED_IDLE                                                                                 \

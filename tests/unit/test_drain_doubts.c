@@ -153,21 +153,6 @@ static int read_changed(int32_t pid, struct process_scan *reading, void *userdat
     return 0;
 }
 
-static void tell_changed(struct ring_world *world)
-{
-    struct process_scan reading;
-    (void)read_changed(PID, &reading, NULL);
-    process_table_scan(world->processes, &reading);
-}
-
-STORY(without_a_loss_a_record_is_believed_before_a_scan)
-{
-    fake_proc_set(read_changed, NULL);
-    tell_changed(world);
-    PUT_SAMPLES(650);
-    expect_samples(world, "650 prog a+0x10 ; ");
-}
-
 /* A process that no record announced, until /proc is read at 600. */
 static int read_late(int32_t pid, struct process_scan *reading, void *userdata)
 {

@@ -58,19 +58,6 @@ STORY(a_table_corrects_addresses_and_names_what_was_sampled)
     assert_null(strstr(world->text, "\"low\""));
 }
 
-STORY(a_process_that_is_gone_still_gets_its_names)
-{
-    process_table_comm(world->processes, 42, 42, "brief", true, 50);
-    map_at(world, 42, "/bin/brief", 0x7000000, 60);
-    (void)sample_low(world, 42, 100);
-    process_table_exit(world->processes, 42, 42, 150);
-    process_table_prune(world->processes, 100000);
-    assert_null(process_table_find(world->processes, 42, 100));
-    (void)read_all(world);
-    answer(world, 0, &test_modules[0]);
-    assert_contains(read_all(world), "\"name\":\"low\"");
-}
-
 STORY(a_file_with_anothers_build_id_and_path_gets_a_name_of_its_own)
 {
     for (int32_t pid = 42; pid < 44; pid++) {
@@ -241,11 +228,4 @@ STORY(names_change_with_time)
                        "name 42/42 after since 150\n"
                        "sample cpu 5 42/43 at 100, 0 user, quality 0\n"
                        "sample cpu 5 42/42 at 200, 0 user, quality 0\n");
-}
-
-STORY(finishing_writes_drops_and_books)
-{
-    (void)read_all(world);
-    assert_true(trace_finish(world->trace, "{\"books\":true}"));
-    expect_read(world, "data {\"books\":true}\n");
 }
