@@ -17,6 +17,7 @@ as well, since nothing was tried. An absent program has a row with the reason.
 """
 import bisect
 import collections
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -69,10 +70,25 @@ class Program:
         with open(declaration, encoding="utf-8") as file:
             self.declaration = chains.Declaration(file, declaration, name, "t." + name)
         self.twin = Twin(path) if self.declaration.twin else None
+        self.reset()
+
+    def reset(self):
         self.counts = collections.Counter()
         self.qualities = collections.Counter()
         self.spun = 0
         self.bad = collections.Counter()
+
+    def tally(self):
+        return self.counts, self.qualities, self.spun, self.bad
+
+    def take(self, tally):
+        """Adds what another process has counted; None is nothing."""
+        if tally is not None:
+            counts, qualities, spun, bad = tally
+            self.counts += counts
+            self.qualities += qualities
+            self.spun += spun
+            self.bad += bad
 
     def add(self, sample):
         frames = [self.twin.named(frame) for frame in sample.frames] if self.twin else sample.frames
@@ -120,6 +136,26 @@ def print_table(programs):
               f"{counts['WRONG']:7}{counts['UNTRUE']:8}  {', '.join(filter(None, remarks))}")
     print(f"{'total':16}{totals.total():8}{totals['true']:8}{totals['marked']:8}{totals['none']:6}"
           f"{totals['WRONG']:7}{totals['UNTRUE']:8}")
+
+
+def begin(by_process):
+    global judged_by_process
+    judged_by_process = by_process
+
+
+def tallies_of(dump):
+    """How many samples have no process name, and the tally of each program that has any, by its name."""
+    unknown = 0
+    taken = recording.Recording()
+    taken.load(dump)
+    for program in judged_by_process.values():
+        program.reset()
+    for sample in taken.samples({*judged_by_process, "[unknown]"}):
+        program = judged_by_process.get(sample.process)
+        if program is not None:
+            program.add(sample)
+        unknown += sample.process == "[unknown]"
+    return unknown, {program.name: program.tally() for program in judged_by_process.values() if program.counts}
 
 
 TRIAL = """spins leaf
@@ -182,14 +218,12 @@ def main():
     judged = [program for program in programs if not program.why_not]
     by_process = {process: program for program in judged for process in program.declaration.whole}
     unknown = 0
-    for dump in sys.argv[2:]:
-        taken = recording.Recording()
-        taken.load(dump)
-        for sample in taken.samples({*by_process, "[unknown]"}):
-            program = by_process.get(sample.process)
-            if program is not None:
-                program.add(sample)
-            unknown += sample.process == "[unknown]"
+    # Each recording by a process of its own, which has the programs as they are before any sample.
+    with multiprocessing.get_context("fork").Pool(initializer=begin, initargs=(by_process,)) as pool:
+        for unknown_here, tallies in pool.imap(tallies_of, sys.argv[2:]):
+            unknown += unknown_here
+            for program in judged:
+                program.take(tallies.get(program.name))
     print_table(programs)
     if unknown:
         print(f"{unknown} samples have no process name, so no row counts them")

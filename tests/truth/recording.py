@@ -9,8 +9,14 @@ import bisect
 import collections
 import json
 import os
+import re
 
 COMPLETE = 1
+
+# Nine of ten lines are samples, many of them of programs that nobody asks for, so their times and pids are read first.
+SAMPLE_BEGINS = '{"record":"sample",'
+SAMPLE = re.compile(r'\{"record":"sample",(?:"time_ns":(\d+),)?(?:"cpu":\d+,)?(?:"pid":(\d+),)?')
+COMPLETION = re.compile(r'"continuation_completion":("[^"]*"|\d+)')
 
 # module: the file's name without its folder. named: the recording has a symbol for the address.
 Frame = collections.namedtuple("Frame", "name module named vaddr path")
@@ -75,14 +81,17 @@ class Recording:
     def __init__(self):
         self.processes = collections.defaultdict(Process)
         self.symbols = collections.defaultdict(Symbols)
-        self.records = []
+        self.lines = []  # of samples
         self.sessions = 0
 
     def load(self, path):
-        readers = {"process": self.add_name, "module": self.add_module, "mmap": self.add_mmap,
-                   "data": self.add_data, "sample": self.records.append}
+        readers = {"sample": self.refuse_sample, "process": self.add_name, "module": self.add_module, "mmap": self.add_mmap,
+                   "data": self.add_data}
         with open(path, encoding="utf-8") as file:
             for line in file:
+                if line.startswith(SAMPLE_BEGINS):
+                    self.lines.append(line)
+                    continue
                 record = json.loads(line)
                 reader = readers.get(record["record"])
                 if reader is not None:
@@ -91,6 +100,9 @@ class Recording:
             raise ValueError(f"{path}: {self.sessions} segments, and this reader takes one")
         for process in self.processes.values():
             process.sort()
+
+    def refuse_sample(self, record):
+        raise ValueError(f"a sample that is laid out in another way: {record}")
 
     def add_name(self, record):
         self.processes[record["pid"]].names.append((record["since_ns"], record["name"]))
@@ -120,16 +132,30 @@ class Recording:
             process.frames[key] = Frame(name or f"{base}+{vaddr:#x}", base, name is not None, vaddr, path)
         return process.frames[key]
 
-    def wholes(self):
-        """Samples, each partial joined with its completion: (record, stack leaf first, quality)."""
-        completions = {}
-        for record in self.records:
-            if "continuation_completion" in record:
-                completions[record["continuation_completion"]] = record
-        for record in self.records:
-            if "continuation_completion" in record:
-                continue
+    def may_be_of(self, line, names):
+        """Whether the sample may be of a process that has one of the names at the time; None is any."""
+        time_ns, pid = SAMPLE.match(line).groups() if names is not None else (None, None)
+        if time_ns is None or pid is None or int(pid) not in self.processes:
+            return True
+        process = self.processes[int(pid)]
+        return process.name_at(int(time_ns)) in names
+
+    def wholes(self, names=None):
+        """Samples, each partial joined with its completion: (record, stack leaf first, quality). With names, those of
+        other processes may be left out."""
+        completions = {}  # lines
+        samples = []
+        for line in self.lines:
+            completion = COMPLETION.search(line)
+            if completion:
+                completions[json.loads(completion[1])] = line
+            elif self.may_be_of(line, names):
+                samples.append(line)
+        for line in samples:
+            record = json.loads(line)
             rest = completions.get(record.get("continuation"), {})
+            if isinstance(rest, str):
+                rest = completions[record["continuation"]] = json.loads(rest)
             stack = record.get("user_stack", []) + rest.get("user_stack", [])
             quality = record.get("quality") or rest.get("quality") or {"stack": 0}
             yield record, stack, quality["stack"]
@@ -144,7 +170,7 @@ class Recording:
 
     def samples(self, names):
         """Those of the processes that have one of the names."""
-        for record, stack, quality in self.wholes():
+        for record, stack, quality in self.wholes(names):
             process = self.processes[record["pid"]]
             time_ns = record["time_ns"]
             name = process.name_at(time_ns)
