@@ -61,8 +61,8 @@ read_cpu_ns() {
     read -r CPU_NS _ <"/proc/${task_of[$1]}/schedstat"
 }
 
-# have_run LABEL=NS...: each has run for 0.1 s since it had run for NS: some 100 ticks, of which the test asks for 5.
-have_run() {
+# tasks_have_run LABEL=NS...: each has run for 0.1 s since it had run for NS: some 100 ticks, of which the test asks for 5.
+tasks_have_run() {
     local entry
     for entry in "$@"; do
         read_cpu_ns "${entry%=*}"
@@ -85,7 +85,7 @@ expect_in() {
         since+=("$label=$CPU_NS")
     done
     [ -n "$labels" ] || sleep 0.7
-    wait_until 30 have_run "${since[@]}" || fail "$labels hardly run"
+    wait_until 30 tasks_have_run "${since[@]}" || fail "$labels hardly run"
     kill -TERM "$recorder"
     wait "$recorder"
     status=$?

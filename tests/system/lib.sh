@@ -164,6 +164,49 @@ run_in_background() {
     background_pids+=("$BACKGROUND_PID")
 }
 
+# read_cpu_ms PID: how long a process and its children that have ended have run, to 10 ms, in CPU_MS. It starts no program,
+# since it is asked again and again.
+read_cpu_ms() {
+    local stat fields
+    read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+    read -ra fields <<<"${stat##*) }"
+    CPU_MS=$(((fields[11] + fields[12] + fields[13] + fields[14]) * 10)) # USER_HZ is 100 on every x86 kernel
+}
+
+# have_run PID=MS...: each has run for so long; one that has ended never will.
+have_run() {
+    local entry
+    for entry in "$@"; do
+        read_cpu_ms "${entry%=*}" || return 1
+        [ "$CPU_MS" -ge "${entry#*=}" ] || return 1
+    done
+}
+
+# expect_run MS PID...: waits until each has run for so long from now on, however little of the CPUs the rest of the
+# machine leaves to it.
+expect_run() {
+    local ms=$1 pid until=()
+    shift
+    for pid in "$@"; do
+        read_cpu_ms "$pid" || fail "a program has ended"
+        until+=("$pid=$((CPU_MS + ms))")
+    done
+    wait_until 200 have_run "${until[@]}" || fail "the programs hardly run"
+}
+
+# record_while_run MS "PID..." FILE OPTION...: records until each of the processes has run for so long.
+record_while_run() {
+    local pids ms=$1 file=$3 recorder
+    read -ra pids <<<"$2"
+    shift 3
+    run_in_background profctl record "$@" -o "$file" >"$WORK/record.out" 2>&1
+    recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
+    expect_run "$ms" "${pids[@]}"
+    kill -TERM "$recorder"
+    wait "$recorder" || fail "record: $(cat "$WORK/record.out")"
+}
+
 # watch_cpus: notes from now on when a CPU keeps its highest priority waiting for 150 ms (cpu_gaps.c), in $WORK/gaps. A
 # sample ring has room for 200 ms at least, and its reader is called when a quarter of that is full; without
 # such a gap, a reader of any priority that loses a sample was too slow itself.

@@ -33,32 +33,17 @@ build() {
         "$SOURCE_DIR/tests/workloads/secret_frame.c" -o "$WORK/secret_frame"
 }
 
-# have_run PID...: each has run for a second since `since` was read: 4,000 ticks, of which the judge asks for 500.
-read_cpu_ns() {
-    read -r CPU_NS _ <"/proc/$1/schedstat"
-}
-have_run() {
-    local pid
-    for pid in "$@"; do
-        read_cpu_ns "$pid"
-        [ "$CPU_NS" -gt $((since[pid] + 1000000000)) ] || return 1
-    done
-}
-
-# attack NAME "PID..." OPTION...: what the member gets of these programs, in NAME.fxt and, as the client reads it, in NAME.json.
+# attack NAME "PID..." OPTION...: what the member gets of these programs, in NAME.fxt and, as the client reads it, in NAME.json. Each
+# runs for a second meanwhile: 4,000 ticks, of which the judge asks for 500.
 attack() {
-    local name=$1 pid pids since=() recorder
+    local name=$1 pids recorder
     read -ra pids <<<"$2"
     shift 2
     "${member[@]}" "$WORK/profctl" record "$@" -o - >"$WORK/$name.fxt" 2>"$WORK/record.out" &
     recorder=$!
     background_pids+=("$recorder")
     wait_until 10 session_runs || fail "$name: $(cat "$WORK/record.out")"
-    for pid in "${pids[@]}"; do
-        read_cpu_ns "$pid"
-        since[pid]=$CPU_NS
-    done
-    wait_until 200 have_run "${pids[@]}" || fail "$name: the programs hardly run"
+    expect_run 1000 "${pids[@]}"
     kill -TERM "$recorder"
     wait "$recorder" || fail "$name: $(cat "$WORK/record.out")"
     kill "${pids[@]}"

@@ -10,11 +10,9 @@ require_perf
 start_daemon
 run_in_background "$WORKLOADS/odd_stacks" wave 280
 wave_pid=$BACKGROUND_PID
-echo '{"frequency_hz": 999, "stack_copy_bytes": 1024}' >"$WORK/config.json"
-profctl record --no-kernel --config "$WORK/config.json" -p "$wave_pid" -d 1 -o "$WORK/cold.fxt" >"$WORK/record.out" 2>&1 ||
-    fail "record: $(cat "$WORK/record.out")"
-profctl record --no-kernel --config "$WORK/config.json" -p "$wave_pid" -d 8 -o "$WORK/wave.fxt" >"$WORK/record.out" 2>&1 ||
-    fail "record: $(cat "$WORK/record.out")"
+echo '{"frequency_hz": 3999, "stack_copy_bytes": 1024}' >"$WORK/config.json"
+record_while_run 300 "$wave_pid" "$WORK/cold.fxt" --no-kernel --config "$WORK/config.json" -p "$wave_pid"
+record_while_run 2000 "$wave_pid" "$WORK/wave.fxt" --no-kernel --config "$WORK/config.json" -p "$wave_pid"
 stop_background
 profctl dump --json "$WORK/wave.fxt" >"$WORK/dump" || fail "dump failed"
 profctl export --format folded "$WORK/cold.fxt" >"$WORK/cold" || fail "export failed"
