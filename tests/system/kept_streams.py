@@ -91,7 +91,7 @@ def begin(seconds):
 
 def keep_again_and_again(child):
     """One chunk, which is never acknowledged, through as many connections as it takes."""
-    client = begin(2)
+    client = begin(1)
     client.call("Stop")
     keeper = Keeper()
     reads = 0
@@ -119,7 +119,7 @@ def keep_all(child):
     child.say("begins")
     child.hear()
     for _ in range(SESSIONS):
-        client, ack, end, times = begin(2), 0, False, 0
+        client, ack, end, times = begin(1), 0, False, 0
         client.call("Stop")
         while not end or times > 0:
             reply = client.call("Read", **({"ack": ack} if ack > 0 else {}))

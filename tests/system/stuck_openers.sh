@@ -50,14 +50,14 @@ expect_names() {
     local program=$WORK/victim.$1 story=$1 before
     shift
     install -m 755 "$WORKLOADS/busy" "$program"
-    run_in_background profctl record --no-kernel -F 1000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
+    run_in_background profctl record --no-kernel -F 2000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
     local recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "$story: nothing is recorded: $(cat "$WORK/$story.out")"
     before=$(count_held)
     stick "$@"
     # 20 looks: what will be held is held when no more follow.
     wait_until 1 holds_still "$before" || fail "$story: they hold no threads, so this shows nothing"
-    nice -n -10 setpriv --reuid="$VICTIM" --regid="$VICTIM" --clear-groups "$program" --seconds 4 >/dev/null ||
+    nice -n -10 setpriv --reuid="$VICTIM" --regid="$VICTIM" --clear-groups "$program" --seconds 2 >/dev/null ||
         fail "$story: the victim ended with status $?"
     kill -TERM "$recorder"
     wait "$recorder" || fail "$story: record: $(cat "$WORK/$story.out")"

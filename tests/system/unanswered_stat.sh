@@ -42,7 +42,7 @@ expect_names() {
     local story=$1 program=$WORK/victim_$1 recorder held
     install -m 755 "$WORKLOADS/busy" "$program"
     start_daemon
-    run_in_background profctl record --no-kernel -F 1000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
+    run_in_background profctl record --no-kernel -F 2000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "$story: nothing is recorded: $(cat "$WORK/$story.out")"
     run_in_background unshare --mount bash "$WORK/attacker.sh" "$WORK" "--$story" >"$WORK/$story.attacker" 2>&1
@@ -53,7 +53,7 @@ expect_names() {
     # Longer than a thread is waited for.
     sleep 4
     ! process_ended "$BACKGROUND_PID" || skip "no program can run from FUSE here: $(cat "$WORK/$story.attacker")"
-    nice -n -10 setpriv --reuid=4712 --regid=4712 --clear-groups "$program" --seconds 3 >/dev/null || fail "$story: the victim"
+    nice -n -10 setpriv --reuid=4712 --regid=4712 --clear-groups "$program" --seconds 1.5 >/dev/null || fail "$story: the victim"
     held=$(sort -u "$WORK/$story.attacker" | grep -c stat)
     if [ "$story" = hold ]; then
         held=$(count_held)
