@@ -25,7 +25,7 @@ while True:
         down(depth, 300)
 PYTHON
 for _ in 1 2; do
-    run_in_background nice -n 5 python3 "$WORK/deep.py"
+    run_in_background nice -n 10 python3 "$WORK/deep.py"
 done
 
 expect_whole() {

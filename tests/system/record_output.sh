@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
-run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
 busy=$BACKGROUND_PID
 run_in_background sleep 60
 idle=$BACKGROUND_PID

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
-run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
 
 PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$daemon_pid" "$BACKGROUND_PID" <<'PYTHON' || fail "a restart or a late reader goes wrong"
 import os, signal, sys, threading, time
