@@ -21,7 +21,6 @@ for preset in release dev; do
 done
 
 status=0
-# One for each CPU: more are too much for a slow machine. tests/CMakeLists.txt says which bear what beside them. One
-# more is check.tidy, which takes what the others leave of the CPUs, from the first to the last.
+# One for each CPU, and one more, since most wait most of the time: tests/CMakeLists.txt says which bear what beside them.
 ctest --preset dev --parallel "$(($(nproc) + 1))" "$@" || status=$?
 exit "$status"

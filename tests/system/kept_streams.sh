@@ -13,7 +13,7 @@ member=4711 group=4712 spinning=()
 # They are the member's own, which has them spin while it records.
 chmod 711 "$WORK" && cp "$WORKLOADS/busy" "$WORK/busy" || fail "no program of the member's"
 for _ in 1 2; do
-    run_in_background nice -n 10 setpriv --reuid="$member" --regid="$group" --clear-groups "$WORK/busy" --seconds 280 >/dev/null
+    run_in_background setpriv --reuid="$member" --regid="$group" --clear-groups "$WORK/busy" --seconds 280 >/dev/null
     wait_until 5 grep -qx busy "/proc/$BACKGROUND_PID/comm" || fail "the program does not start"
     kill -STOP "$BACKGROUND_PID"
     spinning+=("$BACKGROUND_PID")

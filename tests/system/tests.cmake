@@ -76,6 +76,11 @@ system_test(no_stack_bytes)
 system_test(no_chain_bytes)
 system_test(not_dumpable)
 system_test(hostile_text)
+system_test(hostile_clients)
+system_test(segments)
+system_test(stitched)
+system_test(names)
+system_test(deep_stacks)
 system_test(service_sandbox)
 system_test(service_watchdog)
 system_test(service_socket)
@@ -88,25 +93,20 @@ lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library aga
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
+lab_test(capabilities) # gives its programs a low priority
 hanging_test(unanswered_stat) # an older daemon that looks at its programs would hang
-lone_test(capabilities) # gives its programs a low priority
 lone_test(table_shares) # fills the table of every daemon
 lone_test(crowded_proc) # takes the readers of every daemon
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
-lone_test(kept_streams) # weighs the daemon's memory
-lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others
+lone_test(kept_streams) # needs both CPUs, and weighs the daemon's memory
 lone_test(failing_memory) # loses no tick, and needs a share of a CPU
 lone_test(kept_tables) # weighs the daemon's memory
-lone_test(segments) # weighs the daemon's memory
 lone_test(memory_limit) # limits the daemon's memory
 lone_test(lost_exec) # has every daemon lose records
 lone_test(storms) # takes the machine's pids, and many short programs must be named
 lone_test(hostile_jitdump) # runs fifteen programs that spin, and each needs 100 samples
 lone_test(jitdump) # runs four programs that spin, and nearly all must be named
 lone_test(jitreuse) # runs six programs that spin, and some must be named
-lone_test(stitched) # needs a share of a CPU
-lone_test(names) # runs twenty programs that spin
-lone_test(deep_stacks) # runs ten programs that spin, and each needs 200 samples
 lone_test(hostile_elf) # runs a dozen programs that spin, and their files may kill every worker
 lone_test(slow_files) # takes the CPUs that the programs of its victim need
 lone_test(hostile_names) # fills the room for names in every recording
