@@ -5,13 +5,19 @@
  * standard's header or, under another name, with the older one of GNU's tools. The sizes in these
  * headers are foreign. A size that is too large, or that compressed bytes of this length cannot
  * have, is refused before memory is allocated. Output beyond the size ends the section.
+ *
+ * A linker that removes a function leaves its entry, with the address 0, or a low one that may be
+ * another function's. So an entry counts if a symbol says that a function begins and ends there; in
+ * a file without symbols of functions, unless its address is a mark of removed ones.
  */
 #include "debug_frame.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "dwarf_entries.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -22,6 +28,9 @@
 #define GNU_MAGIC       "ZLIB"
 #define GNU_MAGIC_BYTES 4
 #define CHUNK_BYTES     ((size_t)16384)
+
+/* Linkers mark what they removed by 0, or by 1 where 0 would end a list. */
+#define REMOVED_MAX 1
 
 /* Where a section's bytes are in the file, and what becomes of them. */
 struct stored {
@@ -123,11 +132,87 @@ static size_t decompress(const struct elf_file *file, const struct stored *store
     return (size_t)(stored->content_bytes - stream.avail_out);
 }
 
+struct function {
+    uint64_t start;
+    uint64_t size_bytes;
+};
+
+/* What is there of the file's functions by its symbols, and where their rows go. */
+struct living {
+    struct function *functions; /* owned; sorted once all are in it */
+    size_t count;
+    size_t capacity;
+    struct cfi_builder *builder; /* borrowed */
+};
+
+static bool is_before(const void *left, const void *right, const void *userdata)
+{
+    const struct function *a = left;
+    const struct function *b = right;
+    (void)userdata;
+    return a->start != b->start ? a->start < b->start : a->size_bytes < b->size_bytes;
+}
+
+static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
+{
+    struct living *living = userdata;
+    unsigned char type = GELF_ST_TYPE(symbol->st_info);
+    (void)name;
+    if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) {
+        return 0;
+    }
+    void *functions = living->functions;
+    int r = array_grow(&functions, &living->capacity, living->count + 1, sizeof(struct function));
+    living->functions = functions;
+    if (r == 0) {
+        living->functions[living->count++] = (struct function){symbol->st_value, symbol->st_size};
+    }
+    return r;
+}
+
+static bool is_living(const struct living *living, const struct function *function)
+{
+    size_t low = 0;
+    size_t high = living->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(&living->functions[middle], function, NULL)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < living->count && living->functions[low].start == function->start &&
+           living->functions[low].size_bytes == function->size_bytes;
+}
+
+static int add_living(const struct dwarf_cie *cie, struct dwarf_cursor program, uint64_t start,
+                      uint64_t end, void *userdata)
+{
+    const struct living *living = userdata;
+    const struct function function = {start, end - start};
+    bool counts = living->count > 0 ? is_living(living, &function) : start > REMOVED_MAX;
+    return counts ? dwarf_entries_add_rows(cie, program, start, end, living->builder) : 0;
+}
+
+static void free_living(struct living *living)
+{
+    free(living->functions);
+}
+
 int debug_frame_add(const struct elf_file *file, struct cfi_builder *builder)
 {
+    cleanup_(free_living) struct living living = {.builder = builder};
     struct stored stored;
     if (!find_section(file, &stored)) {
         return 0;
+    }
+    int r = elf_file_symbols(file, on_symbol, &living);
+    if (r == 0 || r == -EBADMSG) {
+        r = array_sort(living.functions, living.count, sizeof *living.functions, is_before, NULL);
+    }
+    if (r < 0) {
+        return r;
     }
     cleanup_(freep) uint8_t *content = malloc(stored.content_bytes + 1);
     if (content == NULL) {
@@ -141,5 +226,5 @@ int debug_frame_add(const struct elf_file *file, struct cfi_builder *builder)
         .content.is_32bit = elf_file_machine(file) == ELF_MACHINE_X86_32BIT,
         .is_debug = true,
     };
-    return dwarf_entries_walk(&section, file, dwarf_entries_add_rows, builder);
+    return dwarf_entries_walk(&section, file, add_living, &living);
 }

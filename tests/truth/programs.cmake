@@ -55,6 +55,10 @@ truth_program(tiny_fp_st tiny.c tiny.truth OPTIONS -O2 -fno-omit-frame-pointer -
 truth_program(tiny_cet_st tiny.c tiny.truth OPTIONS ${plain} -fcf-protection -DTRUTH_STEP)
 truth_program(tail tail.c tail.truth OPTIONS ${plain})
 truth_program(tail_st tail.c tail.truth OPTIONS ${plain} -DTRUTH_STEP)
+# Linkers whose segment of code begins at 0.
+set(removed ${plain} -g -fno-asynchronous-unwind-tables -ffunction-sections -Wl,--gc-sections)
+truth_program(removed_gold removed.c removed.truth OPTIONS ${removed} -fuse-ld=gold)
+truth_program(removed_bfd removed.c removed.truth OPTIONS ${removed} -Wl,-z,noseparate-code)
 truth_program(noret noreturn.c noreturn.truth OPTIONS ${plain})
 truth_program(noret_st noreturn.c noreturn.truth OPTIONS ${plain} -DTRUTH_STEP)
 truth_program(noret_asm noreturn.c noreturn.truth OPTIONS ${plain} -DTRUTH_ASM)
