@@ -18,5 +18,7 @@ function(messages name)
     endforeach()
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/messages)
+    # clang judges what their initialisers become where they are used.
+    target_compile_options(${name} INTERFACE $<$<C_COMPILER_ID:Clang>:-Wno-cast-qual>)
     target_link_libraries(${name} PUBLIC pkg::protobuf)
 endfunction()

@@ -414,21 +414,54 @@ static int refuse_old(struct output *output, const char *old_path, int code, str
     return r;
 }
 
-/* The same as exchange_names() where names cannot be exchanged: `path` is missing for a moment. */
+/* Gives a file that is at `old_path` already the name `ret_path` (returned: free(); NULL: there is
+ * none). */
+static int set_aside(const struct output *output, const char *old_path, char **ret_path)
+{
+    struct stat status;
+    const char *suffix = output->temporary_path + strlen(output->path);
+    cleanup_(freep) char *path = NULL;
+    *ret_path = NULL;
+    if (lstat(old_path, &status) < 0 || S_ISDIR(status.st_mode)) {
+        return 0;
+    }
+    if (asprintf(&path, "%s%s", old_path, suffix) < 0) {
+        path = NULL;
+        return -ENOMEM;
+    }
+    if (rename(old_path, path) < 0) {
+        return -errno;
+    }
+    *ret_path = take_ptr(path);
+    return 0;
+}
+
+/* The same as exchange_names() where names cannot be exchanged: `path` is missing for a moment.
+ * What is at `old_path` already comes back after a failure. */
 static int move_names(struct output *output, const char *old_path, struct fault *reterr)
 {
-    if (rename(output->path, old_path) < 0) {
-        return refuse_write(output, errno, reterr);
+    cleanup_(freep) char *aside_path = NULL;
+    int r = set_aside(output, old_path, &aside_path);
+    if (r < 0) {
+        return refuse_write(output, -r, reterr);
     }
-    if (rename(output->temporary_path, output->path) == 0) {
+    bool is_moved = rename(output->path, old_path) == 0;
+    if (is_moved && rename(output->temporary_path, output->path) == 0) {
+        if (aside_path != NULL) {
+            (void)unlink(aside_path);
+        }
         return 0;
     }
     int code = errno;
-    return rename(old_path, output->path) == 0
-               ? refuse_write(output, code, reterr)
-               : fault_set(reterr, code,
-                           "%s cannot be written: %s; the file that was there is %s now",
-                           output->path, strerror(code), old_path);
+    if (is_moved && rename(old_path, output->path) < 0) {
+        return fault_set(reterr, code,
+                         "%s cannot be written: %s; the file that was there is %s now",
+                         output->path, strerror(code), old_path);
+    }
+    if (aside_path != NULL) {
+        (void)rename(aside_path, old_path);
+    }
+    return refuse_write(output, code, reterr);
 }
 
 /* Renames the file beside to `path`, and the one that is there to `old_path`. */

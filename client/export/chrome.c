@@ -21,9 +21,9 @@
 #define NS_PER_US         UINT64_C(1000)
 #define PERIOD_DEFAULT_NS UINT64_C(1000000)
 #define TRUNCATED         INTERN_NONE
-#define TASK_MAX          (INT64_C(1) << 22) /* no pid of Linux is higher */
-#define SEGMENT_MAX       511                /* whose tasks have numbers of 31 bits */
-#define LOST_TASK         INT64_C(0x7fffffff)
+#define TASK_MAX          (INT64_C(1) << 22)  /* no pid of Linux is higher */
+#define SEGMENT_MAX       511                 /* whose tasks have numbers of their own */
+#define LOST_TASK         INT64_C(0x7fffffff) /* no number is higher in all readers */
 
 /* A slice that has not ended yet. */
 struct slice {
@@ -33,10 +33,17 @@ struct slice {
     uint64_t self_samples;
 };
 
+/* A task of a segment behind SEGMENT_MAX. */
+struct later_task {
+    uint64_t number;
+    uint64_t segment;
+};
+
 struct chrome {
     const struct profile *profile; /* borrowed */
     struct json_out out;
-    struct slice *slices; /* owned; of the thread at hand, outermost first */
+    struct intern later_tasks; /* struct later_task */
+    struct slice *slices;      /* owned; of the thread at hand, outermost first */
     size_t slice_capacity;
     size_t slice_count;
     uint64_t end_ns; /* of the last sample of the thread at hand */
@@ -47,6 +54,7 @@ struct chrome {
 
 static void chrome_done(struct chrome *writer)
 {
+    intern_done(&writer->later_tasks);
     free(writer->slices);
 }
 
@@ -58,11 +66,23 @@ static void print_us(struct json_out *out, const char *name, uint64_t time_ns)
     json_out_raw(out, name, text);
 }
 
-/* A task's number on its track. Tasks of another segment are others, whose slices would overlap. */
-static int64_t track_number(uint64_t number, uint32_t segment)
+/* A task's number on its track. Tasks of another segment are others, whose slices would overlap.
+ * Behind SEGMENT_MAX, where there is room for one segment's, they are counted. */
+static int find_track(struct chrome *writer, uint64_t number, uint32_t segment, int64_t *ret)
 {
-    int64_t before = segment > 0 && segment <= SEGMENT_MAX ? segment - 1 : 0;
-    return number < (uint64_t)TASK_MAX ? (int64_t)number + before * TASK_MAX : -1 - before;
+    const struct later_task task = {number, segment};
+    int64_t before = segment > 0 ? (int64_t)segment - 1 : 0;
+    uint32_t item = 0;
+    int r = 0;
+    if (number >= (uint64_t)TASK_MAX) {
+        *ret = -1 - before;
+    } else if (before < SEGMENT_MAX) {
+        *ret = (int64_t)number + before * TASK_MAX;
+    } else {
+        r = intern_add(&writer->later_tasks, &task, sizeof task, &item);
+        *ret = SEGMENT_MAX * TASK_MAX + (item < TASK_MAX - 1 ? (int64_t)item : TASK_MAX - 2);
+    }
+    return r;
 }
 
 static void begin_event(struct json_out *out, const char *phase, const char *name, int64_t pid,
@@ -182,9 +202,13 @@ static int print_thread(struct chrome *writer, const uint32_t *order, size_t cou
     const struct profile_sample *last = &profile->samples[order[count - 1]];
     uint32_t name = profile_thread_name(profile, last);
     const char *process = profile_text(profile, last->process_name);
-    int r = 0;
-    writer->pid = track_number(last->pid, last->segment);
-    writer->tid = track_number(last->tid, last->segment);
+    int r = find_track(writer, last->pid, last->segment, &writer->pid);
+    if (r == 0) {
+        r = find_track(writer, last->tid, last->segment, &writer->tid);
+    }
+    if (r < 0) {
+        return r;
+    }
     print_name(writer, "process_name", process);
     print_name(writer, "thread_name", name == INTERN_NONE ? process : profile_text(profile, name));
     for (size_t i = 0; i < count && r == 0; i++) {

@@ -163,12 +163,23 @@ static void print_line(FILE *file, const struct profile *profile, const struct s
     }
 }
 
+/* A line that begins with '#' is a comment to readers: such a name begins with a colon. */
+static void print_root(FILE *file, const char *name)
+{
+    size_t spaces = strspn(name, " ");
+    if (name[spaces] == '#') {
+        (void)fprintf(file, "%*s:", (int)spaces, "");
+        name += spaces + 1;
+    }
+    print_name(file, name);
+}
+
 static void print_stack(FILE *file, const struct folding *folding, uint32_t item, uint64_t samples)
 {
     const struct stack_key *key = stack_key(folding, item);
     size_t count = 0;
     const uint32_t *frames = profile_chain(folding->profile, key->chain, &count);
-    print_name(file, profile_text(folding->profile, key->process_name));
+    print_root(file, profile_text(folding->profile, key->process_name));
     if (key->is_truncated != 0) {
         (void)fputs(";[truncated]", file);
     }

@@ -71,7 +71,7 @@ static void add_segment(struct load_segments *segments, const Elf64_Phdr *header
 {
     uint64_t before = header->p_vaddr % PAGE_BYTES;
     if (segments->count < LOAD_SEGMENTS_MAX && header->p_offset >= before &&
-        header->p_filesz <= INT64_MAX) {
+        header->p_offset <= INT64_MAX && header->p_filesz <= INT64_MAX - header->p_offset) {
         segments->segments[segments->count].address = header->p_vaddr - before;
         segments->segments[segments->count].size_bytes = header->p_filesz + before;
         segments->segments[segments->count].offset_bytes = header->p_offset - before;

@@ -15,16 +15,19 @@ TEST(keeps_names_from_breaking_lines_and_frames)
     static const struct {
         const char *name;
         const char *expected;
+        const char *first; /* the same at the beginning of a line; NULL: no other */
     } cases[] = {
-        {"a;b", "a:b"},
-        {"a\nb", "a:b"},
-        {"a\rb", "a:b"},
-        {"a\033[2Jb", "a?[2Jb"},
-        {"a\xc2\x9b[2J", "a?[2J"},        /* C1 */
-        {"a\xe2\x80\xaex", "a?x"},        /* right-to-left override */
-        {"a\xe2\x80\xa8;b\x7f", "a?:b?"}, /* a line separator */
-        {"with space", "with space"},
-        {"\xc3\xa4", "\xc3\xa4"},
+        {"#a#b", "#a#b", ":a#b"},
+        {"  #a", "  #a", "  :a"},
+        {"a;b", "a:b", NULL},
+        {"a\nb", "a:b", NULL},
+        {"a\rb", "a:b", NULL},
+        {"a\033[2Jb", "a?[2Jb", NULL},
+        {"a\xc2\x9b[2J", "a?[2J", NULL},        /* C1 */
+        {"a\xe2\x80\xaex", "a?x", NULL},        /* right-to-left override */
+        {"a\xe2\x80\xa8;b\x7f", "a?:b?", NULL}, /* a line separator */
+        {"with space", "with space", NULL},
+        {"\xc3\xa4", "\xc3\xa4", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char expected[128];
@@ -33,8 +36,8 @@ TEST(keeps_names_from_breaking_lines_and_frames)
         add_module(recording, 7, 1, cases[i].name, 0);
         add_mmap(recording, 0, 7, 1, 0x1000, 0x1000, 0);
         add_sample(recording, 1, 7, COMPLETE, ADDRESSES(0x1002));
-        (void)snprintf(expected, sizeof expected, "%s;%s+0x2 1\n", cases[i].expected,
-                       cases[i].expected);
+        const char *first = cases[i].first == NULL ? cases[i].expected : cases[i].first;
+        (void)snprintf(expected, sizeof expected, "%s;%s+0x2 1\n", first, cases[i].expected);
         assert_folded(recording, expected);
     }
 }
@@ -60,4 +63,45 @@ TEST(sorts_lines_whatever_the_order_of_the_file)
     assert_folded(recording_of("name 8 0 0 b; name 7 0 0 a;" SAMPLES_OF("8") SAMPLES_OF("7")),
                   "a;m+0x1 1\na;m+0x1;m+0x1 1\na;m+0x1;m+0x2 1\na;[truncated];m+0x1 1\n"
                   "b;m+0x1 1\nb;m+0x1;m+0x1 1\nb;m+0x1;m+0x2 1\nb;[truncated];m+0x1 1\n");
+}
+
+/* Of 514 segments, the first and the last three have a sample of pid 7, another one each time. */
+TEST(gives_the_tasks_of_each_segment_a_track_of_their_own)
+{
+    struct recording *recording = recording_of("sample 1 7 1 0x1000");
+    size_t one_bytes = recording->writer.used_bytes;
+    size_t size_bytes = 4 * one_bytes + 510 * sizeof recording->memory[0];
+    uint8_t *bytes = malloc(size_bytes);
+    struct profile *profile = NULL;
+    char *text = NULL;
+    size_t text_bytes = 0;
+    size_t track_count = 0;
+    long long last = -1;
+    assert_non_null(bytes);
+    for (size_t at = 0; at < size_bytes;) {
+        bool is_empty = at >= one_bytes && at < size_bytes - 3 * one_bytes;
+        size_t part_bytes = is_empty ? sizeof recording->memory[0] : one_bytes;
+        memcpy(bytes + at, recording->memory, part_bytes);
+        at += part_bytes;
+    }
+    assert_int_equal(profile_load_memory(bytes, size_bytes, &profile, NULL), 0);
+    assert_int_equal(profile->sample_count, 4);
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    assert_int_equal(
+        export_format_find("chrome")->print(file, profile, &(struct export_options){0}), 0);
+    assert_int_equal(fclose(file), 0);
+    const char *at = text;
+    while ((at = strstr(at, "\"name\":\"process_name\",\"pid\":")) != NULL) {
+        at += strlen("\"name\":\"process_name\",\"pid\":");
+        long long track = strtoll(at, NULL, 10);
+        assert_true(track > last && track < INT32_MAX);
+        last = track;
+        track_count++;
+    }
+    assert_int_equal(track_count, 4);
+    free(text);
+    free(bytes);
+    free(recording);
+    (void)profile_free(profile);
 }

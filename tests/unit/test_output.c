@@ -179,18 +179,24 @@ TEST_WITH(keeps_the_file_where_names_cannot_be_exchanged, make_folder, NULL)
         const char *unnamed;
         int expected;
         const char *content;
+        const char *older; /* what a.old is before; NULL: it is not there */
         const char *old_content;
         const char *says;
     } cases[] = {
-        {"no such name", 0, "new", "old", NULL},
-        {"a.partial-", -EIO, "old", NULL, "a cannot be written: "},
-        {"/a.", -EIO, NULL, "old", "a.old now"},
+        {"no such name", 0, "new", NULL, "old", NULL},
+        {"no such name", 0, "new", "older", "old", NULL},
+        {"a.partial-", -EIO, "old", "older", "older", "a cannot be written: "},
+        {"/a.", -EIO, "old", "older", "older", "a cannot be written: "},
+        {"/a.", -EIO, NULL, NULL, "old", "a.old now"},
     };
     char old[128];
     (void)in_folder("a.old", old);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct fault fault = {0};
         make_file(in_folder("a", path), "old");
+        if (cases[i].older != NULL) {
+            make_file(old, cases[i].older);
+        }
         struct output *output = begin("a", "new");
         output_leave_old(output);
         unnamed_begin = cases[i].unnamed;
@@ -206,7 +212,7 @@ TEST_WITH(keeps_the_file_where_names_cannot_be_exchanged, make_folder, NULL)
         if (cases[i].says != NULL) {
             assert_contains(fault.text, cases[i].says);
         }
-        (void)remove_folder();
+        assert_int_equal(remove_folder(), cases[i].content == NULL ? 1 : 2);
         assert_int_equal(mkdir(folder, 0700), 0);
     }
     (void)remove_folder();

@@ -325,7 +325,7 @@ static size_t compress_bytes(const void *bytes, size_t size_bytes, uint8_t *into
     return capacity - stream.avail_out;
 }
 
-TEST(reads_gzip_of_several_members_and_sees_it_cut)
+TEST(reads_gzip_of_several_members_and_sees_it_cut_or_damaged)
 {
     static uint8_t bytes[65536];
     struct recording *recording = app_recording();
@@ -342,6 +342,16 @@ TEST(reads_gzip_of_several_members_and_sees_it_cut)
     profile = profile_free(profile);
     assert_int_equal(profile_load_memory(bytes, first + second - 1, &profile, NULL), 0);
     assert_true(profile->input.truncated);
+    profile = profile_free(profile);
+    bytes[first + second - 8] ^= 1; /* its checksum */
+    assert_int_equal(profile_load_memory(bytes, first + second, &profile, NULL), 0);
+    assert_true(profile->input.damaged);
+    assert_int_equal(profile->sample_count, 1);
+    profile = profile_free(profile);
+    bytes[first] = 0; /* where the second member begins */
+    assert_int_equal(profile_load_memory(bytes, first + second, &profile, NULL), 0);
+    assert_true(profile->input.damaged);
+    assert_int_equal(profile->sample_count, 0);
     (void)profile_free(profile);
     free(recording);
 }
