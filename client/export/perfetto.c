@@ -149,8 +149,8 @@ static uint64_t string_iid(struct perfetto *writer, enum string_kind kind, const
         string.has_iid = true;
         string.iid = (uint64_t)item + 1;
         string.has_str = true;
-        string.str.data = known->bytes + known->items[item].offset_bytes;
-        string.str.len = size_bytes;
+        const void *kept = intern_bytes(known, item, &string.str.len);
+        memcpy(&string.str.data, &kept, sizeof kept); /* its interface is older than const */
         set_string(&data, kind, &strings);
         write_interned(writer, &data);
     }

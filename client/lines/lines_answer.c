@@ -191,7 +191,9 @@ int lines_answer_make(const struct lines_address *addresses, size_t address_coun
                                          .text_count = (uint32_t)texts->item_count};
     size_t size_bytes = 0;
     for (size_t i = 0; i < texts->item_count; i++) {
-        header.text_bytes += texts->items[i].size_bytes;
+        size_t text_bytes = 0;
+        (void)intern_bytes(texts, (uint32_t)i, &text_bytes);
+        header.text_bytes += text_bytes;
     }
     if (lines_answer_size(&header, address_count, &size_bytes) < 0) {
         return -EBADMSG;

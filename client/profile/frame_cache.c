@@ -59,6 +59,14 @@ static int double_entries(struct frame_cache *cache)
     return 0;
 }
 
+void frame_cache_fetch(const struct frame_cache *cache, uint64_t owner, uint64_t address)
+{
+    if (cache->capacity > 0) {
+        size_t at = (size_t)seeded_hash_pair(address, owner) & (cache->capacity - 1);
+        __builtin_prefetch(&cache->entries[at]);
+    }
+}
+
 int frame_cache_find(struct frame_cache *cache, uint64_t owner, uint64_t address,
                      struct frame_cache_entry **ret)
 {

@@ -35,6 +35,9 @@ void frame_cache_done(struct frame_cache *cache);
 /* What the entries take, without the room that there is for more. */
 uint64_t frame_cache_size_bytes(const struct frame_cache *cache);
 
+/* Fetches the entry into the CPU's cache, for a frame_cache_find() that comes soon. */
+void frame_cache_fetch(const struct frame_cache *cache, uint64_t owner, uint64_t address);
+
 /* The entry of an owner's address, made where there is none. Borrowed, until the next call.
  * Returns 0, or -ENOMEM. */
 int frame_cache_find(struct frame_cache *cache, uint64_t owner, uint64_t address,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One arena, one array of items, one open-addressing table of their numbers, each doubled when it
- * is full. The hash is seeded per process, so that a file cannot be made to collide with itself.
+ * One arena, one array of the items' places in it, one open-addressing table of their hashes, each
+ * doubled when it is full. A recording's tables do not fit into a cache, so what an access costs is
+ * how many places it looks at: a slot has the hash, and what an item is stands before its bytes.
+ * The hash is seeded per process, so that a file cannot be made to collide with itself.
  */
 #include "intern.h"
 
@@ -12,12 +14,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#define SLOTS_MIN 64
+#define SLOTS_MIN      64
+#define WORD_BYTES     sizeof(uint64_t)
+#define LINE_WORDS     8 /* of a cache */
+#define GUESSES_MAX    8
+#define PAGE_BYTES     ((size_t)4096)
+#define HUGE_BYTES_MIN ((size_t)8 << 20)
+
+/* What stands before an item's bytes: one word. */
+struct header {
+    uint32_t item;
+    uint32_t size_bytes;
+};
 
 void intern_done(struct intern *table)
 {
-    free(table->bytes);
+    free(table->words);
     free(table->items);
     free(table->slots);
     *table = (struct intern){0};
@@ -25,23 +39,43 @@ void intern_done(struct intern *table)
 
 uint64_t intern_size_bytes(const struct intern *table)
 {
-    return table->used_bytes +
+    return (uint64_t)table->word_count * WORD_BYTES +
            (uint64_t)table->item_count * (sizeof *table->items + sizeof *table->slots);
 }
 
+/*
+ * Asks for huge pages for a large block of malloc()'s: much of what a read here and there costs is
+ * the walk of the page tables. Nothing depends on it. The block's mapping is asked for as a whole,
+ * since realloc() could not move one in parts.
+ */
+static void want_huge_pages(void *block, size_t bytes)
+{
+    size_t before = (uintptr_t)block % PAGE_BYTES;
+    if (bytes >= HUGE_BYTES_MIN) {
+        (void)madvise((uint8_t *)block - before,
+                      (before + bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES, MADV_HUGEPAGE);
+    }
+}
+
+static struct header header_at(const struct intern *table, uint32_t at)
+{
+    struct header header;
+    memcpy(&header, &table->words[at], sizeof header);
+    return header;
+}
+
 /* The slot where an item with these bytes is, or would go. */
-static size_t find_slot(const struct intern *table, uint64_t hash, const void *bytes,
-                        size_t size_bytes)
+static struct intern_slot *find_slot(const struct intern *table, uint32_t hash, const void *bytes,
+                                     size_t size_bytes)
 {
     size_t mask = table->slot_count - 1;
-    size_t slot = (size_t)hash & mask;
-    while (table->slots[slot] != 0) {
-        const struct intern_item *item = &table->items[table->slots[slot] - 1];
-        if (item->hash == hash && item->size_bytes == size_bytes &&
-            memcmp(table->bytes + item->offset_bytes, bytes, size_bytes) == 0) {
+    struct intern_slot *slot = &table->slots[hash & mask];
+    while (slot->at != 0) {
+        if (slot->hash == hash && header_at(table, slot->at).size_bytes == size_bytes &&
+            memcmp(&table->words[slot->at + 1], bytes, size_bytes) == 0) {
             break;
         }
-        slot = (slot + 1) & mask;
+        slot = slot == &table->slots[mask] ? table->slots : slot + 1;
     }
     return slot;
 }
@@ -49,16 +83,19 @@ static size_t find_slot(const struct intern *table, uint64_t hash, const void *b
 static int double_slots(struct intern *table)
 {
     size_t count = table->slot_count == 0 ? SLOTS_MIN : table->slot_count * 2;
-    uint32_t *slots = calloc(count, sizeof *slots);
+    struct intern_slot *slots = calloc(count, sizeof *slots);
     if (slots == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < table->item_count; i++) {
-        size_t slot = (size_t)table->items[i].hash & (count - 1);
-        while (slots[slot] != 0) {
-            slot = (slot + 1) & (count - 1);
+    want_huge_pages(slots, count * sizeof *slots);
+    for (size_t i = 0; i < table->slot_count; i++) {
+        if (table->slots[i].at != 0) {
+            size_t at = table->slots[i].hash & (count - 1);
+            while (slots[at].at != 0) {
+                at = (at + 1) & (count - 1);
+            }
+            slots[at] = table->slots[i];
         }
-        slots[slot] = (uint32_t)(i + 1);
     }
     free(table->slots);
     table->slots = slots;
@@ -66,25 +103,88 @@ static int double_slots(struct intern *table)
     return 0;
 }
 
-static int keep(struct intern *table, uint64_t hash, const void *bytes, size_t size_bytes)
+/* Appends an item. Word 0 of the arena is nobody's. */
+static int keep(struct intern *table, const void *bytes, size_t size_bytes, uint32_t *ret_at)
 {
-    size_t padded_bytes = (size_bytes / 8 + 1) * 8; /* room for the NUL */
-    int r = grow(table->bytes, table->capacity_bytes, table->used_bytes + padded_bytes);
-    if (r == 0) {
-        r = grow(table->items, table->item_capacity, table->item_count + 1);
-    }
-    if (r < 0 || table->item_count >= INTERN_NONE - 1) {
+    size_t at = table->word_count == 0 ? 1 : table->word_count;
+    size_t word_count = at + 1 + size_bytes / WORD_BYTES + 1; /* room for the NUL */
+    const struct header header = {(uint32_t)table->item_count, (uint32_t)size_bytes};
+    size_t word_capacity = table->word_capacity;
+    if (size_bytes > UINT32_MAX || word_count > UINT32_MAX ||
+        grow(table->words, table->word_capacity, word_count) < 0 ||
+        grow(table->items, table->item_capacity, table->item_count + 1) < 0) {
         return -ENOMEM;
     }
-    uint8_t *at = table->bytes + table->used_bytes;
-    memcpy(at, bytes, size_bytes);
-    memset(at + size_bytes, 0, padded_bytes - size_bytes);
-    table->items[table->item_count++] = (struct intern_item){
-        .hash = hash,
-        .offset_bytes = table->used_bytes,
-        .size_bytes = size_bytes,
-    };
-    table->used_bytes += padded_bytes;
+    if (table->word_capacity != word_capacity) {
+        want_huge_pages(table->words, table->word_capacity * WORD_BYTES);
+    }
+    table->words[word_count - 1] = 0;
+    memcpy(&table->words[at], &header, sizeof header);
+    memcpy(&table->words[at + 1], bytes, size_bytes);
+    table->items[table->item_count++] = (uint32_t)at;
+    table->word_count = word_count;
+    *ret_at = (uint32_t)at;
+    return 0;
+}
+
+uint32_t intern_hash(const void *bytes, size_t size_bytes)
+{
+    return (uint32_t)seeded_hash(bytes, size_bytes);
+}
+
+void intern_fetch_slot(const struct intern *table, uint32_t hash)
+{
+    if (table->slot_count > 0) {
+        __builtin_prefetch(&table->slots[hash & (table->slot_count - 1)]);
+    }
+}
+
+/* The word of the first item that may be the one of a hash; 0: there is none. */
+static uint32_t guess(const struct intern *table, uint32_t hash)
+{
+    size_t mask = table->slot_count - 1;
+    for (size_t i = 0; i < GUESSES_MAX && table->slot_count > 0; i++) {
+        const struct intern_slot *slot = &table->slots[(hash + i) & mask];
+        if (slot->hash == hash || slot->at == 0) {
+            return slot->at;
+        }
+    }
+    return 0;
+}
+
+void intern_fetch_item(const struct intern *table, uint32_t hash)
+{
+    uint32_t at = guess(table, hash);
+    if (at != 0) {
+        __builtin_prefetch(&table->words[at]);
+        __builtin_prefetch(&table->words[at + LINE_WORDS]);
+    }
+}
+
+uint32_t intern_guess(const struct intern *table, uint32_t hash)
+{
+    uint32_t at = guess(table, hash);
+    return at == 0 ? INTERN_NONE : header_at(table, at).item;
+}
+
+int intern_add_hashed(struct intern *table, uint32_t hash, const void *bytes, size_t size_bytes,
+                      uint32_t *ret_item)
+{
+    if (table->item_count * 2 >= table->slot_count) {
+        int r = double_slots(table);
+        if (r < 0) {
+            return r;
+        }
+    }
+    struct intern_slot *slot = find_slot(table, hash, bytes, size_bytes);
+    if (slot->at == 0) {
+        int r = keep(table, bytes, size_bytes, &slot->at);
+        if (r < 0) {
+            return r;
+        }
+        slot->hash = hash;
+    }
+    *ret_item = header_at(table, slot->at).item;
     return 0;
 }
 
@@ -92,23 +192,7 @@ int intern_add(struct intern *table, const void *bytes, size_t size_bytes, uint3
 {
     static const uint8_t nothing[1];
     const void *from = size_bytes == 0 ? nothing : bytes;
-    if (table->item_count * 2 >= table->slot_count) {
-        int r = double_slots(table);
-        if (r < 0) {
-            return r;
-        }
-    }
-    uint64_t hash = seeded_hash(from, size_bytes);
-    size_t slot = find_slot(table, hash, from, size_bytes);
-    if (table->slots[slot] == 0) {
-        int r = keep(table, hash, from, size_bytes);
-        if (r < 0) {
-            return r;
-        }
-        table->slots[slot] = (uint32_t)table->item_count;
-    }
-    *ret_item = table->slots[slot] - 1;
-    return 0;
+    return intern_add_hashed(table, intern_hash(from, size_bytes), from, size_bytes, ret_item);
 }
 
 uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_bytes)
@@ -116,17 +200,19 @@ uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_
     if (table->slot_count == 0) {
         return INTERN_NONE;
     }
-    size_t slot = find_slot(table, seeded_hash(bytes, size_bytes), bytes, size_bytes);
-    return table->slots[slot] == 0 ? INTERN_NONE : table->slots[slot] - 1;
+    uint32_t hash = intern_hash(bytes, size_bytes);
+    uint32_t at = find_slot(table, hash, bytes, size_bytes)->at;
+    return at == 0 ? INTERN_NONE : header_at(table, at).item;
 }
 
 const void *intern_bytes(const struct intern *table, uint32_t item, size_t *ret_size_bytes)
 {
-    *ret_size_bytes = table->items[item].size_bytes;
-    return table->bytes + table->items[item].offset_bytes;
+    uint32_t at = table->items[item];
+    *ret_size_bytes = header_at(table, at).size_bytes;
+    return &table->words[at + 1];
 }
 
 const char *intern_text(const struct intern *table, uint32_t item)
 {
-    return (const char *)(table->bytes + table->items[item].offset_bytes);
+    return (const char *)&table->words[table->items[item] + 1];
 }

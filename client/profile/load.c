@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "grow.h"
 #include "json.h"
+#include "pending_stacks.h"
 #include "recorded_books.h"
 #include "recording.h"
 #include "tables.h"
@@ -53,6 +54,7 @@ struct loader {
     size_t module_capacity;
     struct intern identities; /* build-id and name of each module of the profile */
     struct intern group_keys; /* item: of the profile's groups */
+    struct pending_stacks pending;
 };
 
 static void loader_done(struct loader *loader)
@@ -177,15 +179,17 @@ static int take_mmap(struct loader *loader, const struct fxt_record *whole)
     return mappings_add(&profile->tables->mappings, &mapping, record->size_bytes);
 }
 
-static int take_stacks(struct profile *profile, const struct fxt_sample *record,
-                       uint32_t *ret_user_stack, uint32_t *ret_kernel_stack)
+/* Takes the stacks of a sample's record, or of a group's. */
+static int take_stacks(struct loader *loader, const struct fxt_sample *record, bool is_group,
+                       size_t index)
 {
-    int r = intern_add(&profile->stacks, record->user_stack,
-                       record->user_count * sizeof *record->user_stack, ret_user_stack);
-    return r < 0
-               ? r
-               : intern_add(&profile->stacks, record->kernel_stack,
-                            record->kernel_count * sizeof *record->kernel_stack, ret_kernel_stack);
+    int r = pending_stacks_add(&loader->pending, loader->profile,
+                               is_group ? PENDING_GROUP_USER : PENDING_SAMPLE_USER, index,
+                               record->user_stack, record->user_count);
+    return r < 0 ? r
+                 : pending_stacks_add(&loader->pending, loader->profile,
+                                      is_group ? PENDING_GROUP_KERNEL : PENDING_SAMPLE_KERNEL,
+                                      index, record->kernel_stack, record->kernel_count);
 }
 
 /* The group of a continuation id, made when it is first met. */
@@ -231,7 +235,7 @@ static int take_completion(struct loader *loader, uint32_t provider_id,
     group->is_completed = true;
     group->in_kernel = (record->fields & FXT_SAMPLE_KERNEL_STACK) != 0;
     (void)read_quality(record, &group->quality, &group->closed);
-    return take_stacks(loader->profile, record, &group->user_stack, &group->kernel_stack);
+    return take_stacks(loader, record, true, index);
 }
 
 /* The part of a continuation that a record is, if it is one. */
@@ -273,7 +277,6 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
         return r;
     }
     if (profile->sample_count >= INTERN_NONE ||
-        take_stacks(profile, record, &sample.user_stack, &sample.kernel_stack) < 0 ||
         grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) < 0) {
         return -ENOMEM;
     }
@@ -283,7 +286,7 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
         is_first || sample.time_ns < profile->first_ns ? sample.time_ns : profile->first_ns;
     profile->last_ns = sample.time_ns > profile->last_ns ? sample.time_ns : profile->last_ns;
     profile->samples[profile->sample_count++] = sample;
-    return 0;
+    return take_stacks(loader, record, false, profile->sample_count - 1);
 }
 
 static int take_drop_stats(struct loader *loader, const struct fxt_record *whole)
@@ -304,6 +307,10 @@ static int take_data(struct loader *loader, const struct fxt_record *whole)
     const struct fxt_data *data = &whole->data;
     if (data_is_named(data, DATA_NAME_SYMBOLS)) {
         struct demangler *demangler = &profile->tables->symbols.demangler;
+        int r = pending_stacks_settle(&loader->pending, profile); /* which is_full() counts */
+        if (r < 0) {
+            return r;
+        }
         demangler->keeps_mangled = demangler->keeps_mangled || is_full(profile);
         return symbols_add_lines(&profile->tables->symbols, &profile->texts, loader->segment,
                                  data->payload, data->payload_bytes);
@@ -455,7 +462,10 @@ static int finish(struct loader *loader)
     struct profile *profile = loader->profile;
     names_seal(&profile->tables->names);
     symbols_seal(&profile->tables->symbols);
-    int r = complete_samples(profile);
+    int r = pending_stacks_settle(&loader->pending, profile);
+    if (r == 0) {
+        r = complete_samples(profile);
+    }
     if (r == 0) {
         r = mappings_seal(&profile->tables->mappings);
     }

@@ -33,6 +33,12 @@
 /* A longer chain is none of a program's: its further addresses become a frame each. */
 #define CHAIN_COUNT_MAX ((size_t)4096)
 
+/* So many samples, less one, are looked at before they are resolved. */
+#define AHEAD ((size_t)24)
+
+/* An address's frame is fetched so many addresses before it is wanted. */
+#define FETCHED_AHEAD ((size_t)4)
+
 struct known_chain {
     uint32_t chain;
     struct mapping_validity validity;
@@ -70,6 +76,7 @@ struct chain_key {
 
 struct resolver {
     struct profile *profile;
+    uint32_t hashes[AHEAD]; /* of the chain keys of the samples that come next; a ring */
     struct intern chain_keys;
     struct known_chain *chains; /* owned; by item of chain_keys */
     size_t chain_capacity;
@@ -316,6 +323,9 @@ static int append_stack(struct resolver *resolver, uint32_t stack_item, struct p
         place.address = stack[i];
         place.is_caller = place.is_caller || i > 0;
         r = i > 1 ? 0 : find_owner(resolver, &place, &owner);
+        if (stack_count - i > FETCHED_AHEAD) {
+            frame_cache_fetch(&resolver->cache, owner, stack[i + FETCHED_AHEAD]);
+        }
         if (r == 0) {
             r = append_place(resolver, owner, &place, validity, count);
         }
@@ -462,10 +472,9 @@ static int make_chain(struct resolver *resolver, const struct profile_sample *sa
     return r;
 }
 
-static int resolve_chain(struct resolver *resolver, const struct profile_sample *sample,
-                         uint32_t *ret_chain)
+static struct chain_key chain_key(const struct profile_sample *sample)
 {
-    struct chain_key key = {
+    return (struct chain_key){
         .pid = sample->pid,
         .user_stack = sample->user_stack,
         .rest_stack = sample->rest_stack,
@@ -474,9 +483,43 @@ static int resolve_chain(struct resolver *resolver, const struct profile_sample 
         .is_lost = sample->closed != 0,
         .in_kernel = sample->in_kernel,
     };
+}
+
+/*
+ * Fetches into the cache what resolve_chain() will look at for samples that come soon, a place
+ * further for those that come sooner. Returns the hash of the sample `at`.
+ */
+static uint32_t look_ahead(struct resolver *resolver, size_t at)
+{
+    const struct profile *profile = resolver->profile;
+    uint32_t *hashes = resolver->hashes;
+    if (at == 0) {
+        for (size_t i = 0; i < AHEAD - 1 && i < profile->sample_count; i++) {
+            const struct chain_key key = chain_key(&profile->samples[i]);
+            hashes[i] = intern_hash(&key, sizeof key);
+        }
+    }
+    if (profile->sample_count - at >= AHEAD) {
+        const struct chain_key key = chain_key(&profile->samples[at + AHEAD - 1]);
+        uint32_t hash = intern_hash(&key, sizeof key);
+        hashes[(at + AHEAD - 1) % AHEAD] = hash;
+        intern_fetch_slot(&resolver->chain_keys, hash);
+        intern_fetch_item(&resolver->chain_keys, hashes[(at + 2 * AHEAD / 3) % AHEAD]);
+        uint32_t item = intern_guess(&resolver->chain_keys, hashes[(at + AHEAD / 3) % AHEAD]);
+        if (item != INTERN_NONE) {
+            __builtin_prefetch(&resolver->chains[item]);
+        }
+    }
+    return hashes[at % AHEAD];
+}
+
+static int resolve_chain(struct resolver *resolver, const struct profile_sample *sample,
+                         uint32_t hash, uint32_t *ret_chain)
+{
+    const struct chain_key key = chain_key(sample);
     uint32_t item = 0;
     size_t known_count = resolver->chain_keys.item_count;
-    if (intern_add(&resolver->chain_keys, &key, sizeof key, &item) < 0 ||
+    if (intern_add_hashed(&resolver->chain_keys, hash, &key, sizeof key, &item) < 0 ||
         grow(resolver->chains, resolver->chain_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }
@@ -529,7 +572,8 @@ int profile_resolve(struct profile *profile)
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = resolve_process_name(profile, &profile->samples[i]);
         if (r == 0) {
-            r = resolve_chain(&resolver, &profile->samples[i], &profile->samples[i].chain);
+            r = resolve_chain(&resolver, &profile->samples[i], look_ahead(&resolver, i),
+                              &profile->samples[i].chain);
             profile->left_out_count += profile->samples[i].chain == resolver.left_out;
         }
     }

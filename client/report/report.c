@@ -127,8 +127,8 @@ static int make_function_rows(struct builder *builder)
     return 0;
 }
 
-/* Counts a chain of frames that `count` samples have. */
-static void count_chain(struct builder *builder, uint32_t chain, uint64_t count)
+/* Counts a chain of frames that `count` samples have. Returns the row that they are in. */
+static uint32_t count_chain(struct builder *builder, uint32_t chain, uint64_t count)
 {
     size_t frame_count = 0;
     const uint32_t *frames = profile_chain(builder->profile, chain, &frame_count);
@@ -142,6 +142,7 @@ static void count_chain(struct builder *builder, uint32_t chain, uint64_t count)
             builder->report->rows[row].total += count;
         }
     }
+    return builder->functions.of_frame[frames[0]];
 }
 
 static int build_from_frames(struct builder *builder)
@@ -158,16 +159,19 @@ static int build_from_frames(struct builder *builder)
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        size_t frame_count = 0;
-        uint32_t chain = profile->samples[i].chain;
-        builder->chain_counts[chain]++;
-        builder->report->keys[i] =
-            builder->functions.of_frame[profile_chain(profile, chain, &frame_count)[0]];
+        builder->chain_counts[profile->samples[i].chain]++;
+    }
+    cleanup_(freep) uint32_t *leaf_rows = calloc(chain_count + 1, sizeof *leaf_rows);
+    if (leaf_rows == NULL) {
+        return -ENOMEM;
     }
     for (size_t i = 0; i < chain_count; i++) {
         if (builder->chain_counts[i] > 0) {
-            count_chain(builder, (uint32_t)i, builder->chain_counts[i]);
+            leaf_rows[i] = count_chain(builder, (uint32_t)i, builder->chain_counts[i]);
         }
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        builder->report->keys[i] = leaf_rows[profile->samples[i].chain];
     }
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Counts the samples of a recording by what its summary says of them. Each frame has a class, so a
- * sample costs a few additions; a process is looked up only where it is another than that of the
- * sample before.
+ * Counts the samples of a recording by what its summary says of them. Each chain has the class of
+ * its leaf, so a sample costs a few additions; a process is looked up only where it is another than
+ * that of the sample before.
  */
 #include "summary.h"
 
@@ -30,7 +30,7 @@ struct process_key {
 struct counting {
     const struct profile *profile;
     struct summary *summary;
-    uint8_t *classes;                 /* owned; enum frame_class by frame */
+    uint8_t *classes;                 /* owned; enum frame_class of the leaf, by chain */
     uint64_t *made_counts;            /* owned; by text: the command */
     uint64_t *unnamed_counts;         /* owned; by module */
     struct intern processes;          /* struct process_key */
@@ -65,12 +65,18 @@ static enum frame_class class_of(const struct profile *profile, const struct pro
                : FRAME_NAMED;
 }
 
+static const struct profile_frame *leaf_of(const struct profile *profile, uint32_t chain)
+{
+    size_t count = 0;
+    return profile_frame(profile, profile_chain(profile, chain, &count)[0]);
+}
+
 static int begin(struct counting *counting)
 {
     const struct profile *profile = counting->profile;
-    size_t frame_count = profile->frames.item_count;
+    size_t chain_count = profile->chains.item_count;
     size_t text_count = profile->texts.item_count;
-    counting->classes = calloc(frame_count + 1, sizeof *counting->classes);
+    counting->classes = calloc(chain_count + 1, sizeof *counting->classes);
     counting->made_counts = calloc(text_count + 1, sizeof *counting->made_counts);
     counting->unnamed_counts = calloc(profile->module_count + 1, sizeof *counting->unnamed_counts);
     counting->commands = calloc(text_count + 1, sizeof *counting->commands);
@@ -78,8 +84,8 @@ static int begin(struct counting *counting)
         counting->unnamed_counts == NULL || counting->commands == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < frame_count; i++) {
-        counting->classes[i] = (uint8_t)class_of(profile, profile_frame(profile, (uint32_t)i));
+    for (size_t i = 0; i < chain_count; i++) {
+        counting->classes[i] = (uint8_t)class_of(profile, leaf_of(profile, (uint32_t)i));
     }
     return 0;
 }
@@ -108,9 +114,7 @@ static void count_rooted(struct summary *summary, enum profile_rooted rooted)
 
 static void count_leaf(struct counting *counting, const struct profile_sample *sample)
 {
-    size_t count = 0;
-    uint32_t leaf = profile_chain(counting->profile, sample->chain, &count)[0];
-    switch ((enum frame_class)counting->classes[leaf]) {
+    switch ((enum frame_class)counting->classes[sample->chain]) {
     case FRAME_NAMED:
         break;
     case FRAME_UNKNOWN:
@@ -122,7 +126,7 @@ static void count_leaf(struct counting *counting, const struct profile_sample *s
         break;
     case FRAME_UNNAMED:
         counting->summary->unnamed_count++;
-        counting->unnamed_counts[profile_frame(counting->profile, leaf)->module]++;
+        counting->unnamed_counts[leaf_of(counting->profile, sample->chain)->module]++;
         break;
     }
 }

@@ -4,8 +4,8 @@
 /*
  * Keeps every different byte string once and gives it a number, from 0 upward without holes. What
  * is kept starts 8-byte aligned and ends with a NUL that does not count, so that names, stacks and
- * small structs can all be kept in such a table. Memory is at most about three times the bytes kept
- * and 32 bytes an item.
+ * small structs can all be kept in such a table. Memory is at most about twice the bytes kept and
+ * 64 bytes an item.
  */
 
 #include <stddef.h>
@@ -13,21 +13,21 @@
 
 #define INTERN_NONE UINT32_MAX
 
-struct intern_item {
-    uint64_t hash;
-    size_t offset_bytes;
-    size_t size_bytes;
+/* Which item has the hash. */
+struct intern_slot {
+    uint32_t hash;
+    uint32_t at; /* its word; 0: the slot is free */
 };
 
 /* All zero is an empty table. */
 struct intern {
-    uint8_t *bytes; /* owned */
-    size_t capacity_bytes;
-    size_t used_bytes;
-    struct intern_item *items; /* owned */
+    uint64_t *words; /* owned; of each item a header, and its bytes */
+    size_t word_capacity;
+    size_t word_count;
+    uint32_t *items; /* owned; their words */
     size_t item_capacity;
     size_t item_count;
-    uint32_t *slots; /* owned; item + 1, 0 is free */
+    struct intern_slot *slots; /* owned */
     size_t slot_count;
 };
 
@@ -38,6 +38,20 @@ uint64_t intern_size_bytes(const struct intern *table);
 
 /* The number of the bytes (borrowed), which are kept if they are new. Returns 0, or -ENOMEM. */
 int intern_add(struct intern *table, const void *bytes, size_t size_bytes, uint32_t *ret_item);
+
+/*
+ * The same in steps, for a caller that has other work to do between them, since each would wait for
+ * memory: the hash of the bytes, a call for each place that is looked at, and what is wanted.
+ */
+uint32_t intern_hash(const void *bytes, size_t size_bytes);
+void intern_fetch_slot(const struct intern *table, uint32_t hash);
+void intern_fetch_item(const struct intern *table, uint32_t hash);
+int intern_add_hashed(struct intern *table, uint32_t hash, const void *bytes, size_t size_bytes,
+                      uint32_t *ret_item);
+
+/* After these two calls: the item of the hash, or, seldom, another one. INTERN_NONE: there is none.
+ */
+uint32_t intern_guess(const struct intern *table, uint32_t hash);
 
 /* The number of the bytes, or INTERN_NONE. */
 uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_bytes);
