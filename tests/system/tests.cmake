@@ -76,7 +76,6 @@ system_test(no_stack_bytes)
 system_test(no_chain_bytes)
 system_test(not_dumpable)
 system_test(hostile_text)
-system_test(hostile_clients)
 system_test(segments)
 system_test(stitched)
 system_test(names)
@@ -99,6 +98,7 @@ lone_test(table_shares) # fills the table of every daemon
 lone_test(crowded_proc) # takes the readers of every daemon
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # needs both CPUs, and weighs the daemon's memory
+lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others
 lone_test(failing_memory) # loses no tick, and needs a share of a CPU
 lone_test(kept_tables) # weighs the daemon's memory
 lone_test(memory_limit) # limits the daemon's memory
