@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "code_addresses.h"
 #include "code_backward.h"
+#include "code_callees.h"
 #include "code_decoder.h"
 #include "code_doubts.h"
 #include "code_forks.h"
@@ -69,6 +70,7 @@ struct code_rows {
     struct cfi_builder *builder;
     const struct cfi_table *table;
     struct code_starts *starts;
+    struct code_callees *callees;
     struct kept_registers *kept;
     struct code_doubts *doubts;
     bool keeps_frames;    /* Go's code does: what is not proved is left to the frame pointer */
@@ -289,6 +291,17 @@ static size_t count_settled(const struct code_region *region, const struct code_
     return region->site_count;
 }
 
+/* Nothing is known of the stack behind a call that comes back with another stack pointer. */
+static void end_at_odd_calls(const struct code_rows *rows, const struct code_region *region)
+{
+    for (size_t i = 0; i < region->site_count; i++) {
+        struct code_effect *effect = &region->sites[i].effect;
+        if (effect->flow == CODE_CALL && code_callees_is_odd(rows->callees, effect->target)) {
+            effect->flow = CODE_END;
+        }
+    }
+}
+
 /* Adds the rules of a region. Returns 0 and moves its end to where they end; to where it begins if
  * it has to be larger. */
 static int add_region(struct code_rows *rows, const struct code_part *part, struct extent *extent)
@@ -302,6 +315,7 @@ static int add_region(struct code_rows *rows, const struct code_part *part, stru
         return r;
     }
     region.left_visits = &rows->left_visits;
+    end_at_odd_calls(rows, &region);
     r = code_tables_read(&region, rows->file);
     const size_t count = region.site_count + 1;
     cleanup_(freep) struct code_forward *forward = reallocarray(NULL, count, sizeof *forward);
@@ -457,17 +471,22 @@ static int add_part(struct code_rows *rows, const struct code_part *part)
     return r;
 }
 
-/* What is called from code without rows may be a function. */
+/* What is called from code without rows. A short stretch may be no code. */
 static int add_callees(struct code_rows *rows, const struct code_part *part, uint64_t start,
                        uint64_t end)
 {
+    bool is_long = end - start >= AROUND_BYTES;
     size_t bytes = end - start;
     const uint8_t *code = read_code(rows, part, start, &bytes);
     int r = 0;
     for (size_t at = 0; r == 0 && at < bytes;) {
         uint64_t callee = 0;
         at += code_skip(code + at, bytes - at, start + at, &callee);
-        if (callee != 0 && !cfi_rule_covers(cfi_table_find(rows->table, callee))) {
+        if (callee == 0 || cfi_rule_covers(cfi_table_find(rows->table, callee))) {
+            continue;
+        }
+        r = code_callees_add(rows->callees, callee);
+        if (r == 0 && is_long) {
             r = code_starts_add(rows->starts, callee, 0, CODE_START_FUNCTION);
         }
     }
@@ -479,7 +498,7 @@ static int add_stretch_callees(struct code_rows *rows, const struct code_part *p
                                uint64_t end)
 {
     int r = 0;
-    for (uint64_t at = start; r == 0 && end - at >= AROUND_BYTES;) {
+    for (uint64_t at = start; r == 0 && at < end && !cfi_is_padding(at, end);) {
         uint64_t next = end - at < CODE_REGION_BYTES_MAX ? end : at + CODE_REGION_BYTES_MAX;
         if (cfi_table_find(rows->table, at)->kind == CFI_NONE && next - at <= rows->left_bytes) {
             rows->left_bytes -= next - at;
@@ -734,6 +753,9 @@ static int add_uncovered(struct code_rows *rows)
     if (r == 0 || r == -E2BIG) {
         r = code_starts_sort(rows->starts);
     }
+    if (r == 0) {
+        r = code_callees_read(rows->callees, rows->file, &rows->left_visits);
+    }
     for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
         rows->window_bytes = 0;
         r = add_part(rows, &rows->parts[i]);
@@ -754,12 +776,15 @@ static int add_small(struct code_rows *rows)
     for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->small_count; i++) {
         const struct code_stretch *stretch = &rows->small[i];
         const struct code_part *part = find_part(rows, stretch->start, stretch->end);
-        if (part != NULL && stretch->end - stretch->start >= AROUND_BYTES) {
+        if (part != NULL) {
             r = add_callees(rows, part, stretch->start, stretch->end);
         }
     }
     if (r == 0 || r == -E2BIG) {
         r = code_starts_sort(rows->starts);
+    }
+    if (r == 0) {
+        r = code_callees_read(rows->callees, rows->file, &rows->left_visits);
     }
     for (size_t i = 0; r == 0 && i < rows->small_count; i++) {
         struct code_stretch stretch = rows->small[i];
@@ -816,6 +841,7 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         .builder = builder,
         .table = table,
         .starts = code_starts_new(),
+        .callees = code_callees_new(),
         .kept = kept_registers_new(),
         .doubts = code_doubts_new(),
         .keeps_frames = elf_go_is_linked(file),
@@ -828,9 +854,10 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         .kinds = kinds,
     };
     bool has_memory = window != NULL && small != NULL && kinds != NULL && rows.starts != NULL &&
-                      rows.kept != NULL && rows.doubts != NULL;
+                      rows.callees != NULL && rows.kept != NULL && rows.doubts != NULL;
     r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
     (void)code_starts_free(rows.starts);
+    (void)code_callees_free(rows.callees);
     (void)kept_registers_free(rows.kept);
     (void)code_doubts_free(rows.doubts);
     return r;

@@ -429,7 +429,8 @@ endforeach()
 set(case_number 0)
 foreach(case callee_pops over_data phantom landing ops_cfi ops_aligned dispatch tail_table two_doubts label_ret far_middle
     callee_push immediate far_cold swallowed trampoline thunked truncated huge shared_call falls_in
-    behind_none ops_lea two_far cut_call kept_moved kept_vector to_syscall compensated)
+    behind_none ops_lea two_far cut_call kept_moved kept_vector to_syscall compensated
+    saves saves_frame pops_loop)
     math(EXPR case_number "${case_number} + 1")
     set(options ${plain} -DTRUTH_QUIET -DTRUTH_CASE=${case_number})
     if(case STREQUAL immediate)

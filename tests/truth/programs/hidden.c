@@ -53,6 +53,9 @@ TRUTH_FUNCTION uint64_t callback(uint64_t count)
 #define KEPT_VECTOR   27 /* the same, in a vector register and with two labels */
 #define TO_SYSCALL    28 /* what looks like a signal trampoline, entered at its system call */
 #define COMPENSATED   29 /* entered with two words more, which its callee takes off */
+#define SAVES         30 /* one callee leaves a saved register on the stack, another takes it off */
+#define SAVES_FRAME   31 /* the same of a frame pointer and its frame, with jumps for returns */
+#define POPS_LOOP     32 /* its callee takes arguments off, and nothing returns behind it */
 
 #if TRUTH_CASE == CALLEE_POPS
 __asm__(BEGIN(asm_leaf) "push %rdi\n push %rdi\n push %rdi\n call asm_inner\n mov (%rsp), %rdi\n"
@@ -227,6 +230,25 @@ __asm__(BEGIN(asm_leaf) "push %rbx\n push %rbx\n mov stale_return(%rip), %rax\n 
                             BEGIN(asm_tail) "3: " SPIN "call asm_inner\n ret\n" END(asm_tail)
                                 BEGIN(asm_inner) "pop %rcx\n pop %rax\n pop %rbx\n jmp *%rcx\n" END(
                                     asm_inner) TABLE("3b"));
+#elif TRUTH_CASE == SAVES
+__asm__(
+    BEGIN(asm_leaf) "mov stale_return(%rip), %rcx\n call asm_middle\n ret\n" END(asm_leaf)
+        BEGIN(asm_middle) "call asm_inner\n call callback\n call asm_back\n ret\n" END(asm_middle)
+            BEGIN(asm_inner) "pop %rax\n push %rcx\n push %rax\n ret\n" END(asm_inner)
+                BEGIN(asm_back) "pop %rax\n pop %rcx\n push %rax\n ret\n" END(asm_back));
+#elif TRUTH_CASE == SAVES_FRAME
+__asm__(
+    BEGIN(asm_leaf) "mov stale_return(%rip), %rcx\n call asm_middle\n ret\n" END(asm_leaf) BEGIN(
+        asm_middle) "call asm_inner\n call callback\n call asm_back\n ret\n" END(asm_middle)
+        BEGIN(
+            asm_inner) "pop %rax\n push %rbp\n mov %rsp, %rbp\n sub $16, %rsp\n"
+                       "mov %rcx, (%rsp)\n jmp *%rax\n" END(asm_inner)
+                           BEGIN(asm_back) "pop %rax\n mov %rbp, %rsp\n pop %rbp\n jmp *%rax\n" END(
+                               asm_back));
+#elif TRUTH_CASE == POPS_LOOP
+__asm__(BEGIN(asm_leaf) "push %rcx\n push %rcx\n call asm_inner\n"
+                        "3: mov $100000, %edi\n call callback\n jmp 3b\n" END(asm_leaf)
+                            BEGIN(asm_inner) SPIN "ret $16\n" END(asm_inner));
 #endif
 
 uint64_t stale_return __attribute__((used));
