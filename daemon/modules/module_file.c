@@ -47,6 +47,7 @@
 
 #define MAPS_BYTES_MAX     ((size_t)8 << 20) /* 65,530 lines of usual length */
 #define INIT_PID           1
+#define MEMFD_PREFIX       "/memfd:"
 #define THREADS_TRIED_MAX  64
 #define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
 
@@ -85,7 +86,8 @@ static bool is_memory(const char *path)
 /* Whether the path may still lead to the file; else only the mapping does. */
 static bool is_reachable(const char *path)
 {
-    return !has_suffix(path, " (deleted)") && strncmp(path, "/memfd:", 7) != 0;
+    return !has_suffix(path, " (deleted)") &&
+           strncmp(path, MEMFD_PREFIX, strlen(MEMFD_PREFIX)) != 0;
 }
 
 static bool has_parent_component(const char *path)
@@ -249,7 +251,10 @@ static uint64_t stamp_ns(const struct statx_timestamp *stamp)
  * True when the file was made or written after it was mapped: its content was another one then, or
  * it is another file under the inode's number. The times of a local filesystem and of an overlay
  * are the machine's own. A time in the future tells nothing: the clock was set since, or a program
- * chose it. A write is not seen if a program set its time back.
+ * chose it. The time of a write can be set back, as copying programs do, and then only the time of
+ * change tells; that is also of a new name, or other rights, which seldom come in the moment from
+ * the mapping until here. But for a removed name it tells nothing: a file that has none any more
+ * was removed since, unless it never had one.
  */
 static bool is_written_since(const struct module_query *query, int fd,
                              const struct module_file *file, const struct statfs *filesystem)
@@ -259,11 +264,14 @@ static bool is_written_since(const struct module_query *query, int fd,
     uint64_t real_ns = clock_ns(CLOCK_REALTIME);
     bool has_times = file->is_local || filesystem->f_type == OVERLAYFS_SUPER_MAGIC;
     if (!has_times || query->mapped_ns == 0 || query->mapped_ns > boot_ns ||
-        statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME, &known) < 0) {
+        statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_CTIME | STATX_NLINK | STATX_BTIME,
+              &known) < 0) {
         return false;
     }
+    bool had_name = strncmp(query->path, MEMFD_PREFIX, strlen(MEMFD_PREFIX)) != 0;
+    bool is_removed = known.stx_nlink == 0 && had_name;
     uint64_t mapped_ns = real_ns - min_u64(real_ns, boot_ns - query->mapped_ns);
-    uint64_t written_ns = stamp_ns(&known.stx_mtime);
+    uint64_t written_ns = stamp_ns(is_removed ? &known.stx_mtime : &known.stx_ctime);
     uint64_t made_ns = (known.stx_mask & STATX_BTIME) != 0 ? stamp_ns(&known.stx_btime) : 0;
     return (written_ns > mapped_ns && written_ns <= real_ns) ||
            (made_ns > mapped_ns && made_ns <= real_ns);

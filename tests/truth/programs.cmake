@@ -125,6 +125,8 @@ foreach(task churn vfork coroutine raw_clone fibers forks chained twins anonymou
 endforeach()
 truth_program(rewritten rewritten.c rewritten.truth DEPENDS ${truth_dir}/twin_a.so ${truth_dir}/twin_b.so
     OPTIONS ${plain} -DTRUTH_FOLDER="${truth_dir}")
+truth_program(set_back rewritten.c set_back.truth DEPENDS ${truth_dir}/twin_a.so ${truth_dir}/twin_b.so
+    OPTIONS ${plain} -DTRUTH_FOLDER="${truth_dir}" -DTRUTH_BACK)
 truth_program(exec_b tasks.c "" OPTIONS ${plain} -DTRUTH_TASK=7 -DTRUTH_NEXT="exec_a" -DTRUTH_OWN=only_b)
 truth_program(exec_a tasks.c chained.truth OPTIONS -O0 -DTRUTH_TASK=7 -DTRUTH_NEXT="exec_b" -DTRUTH_OWN=only_a)
 

@@ -3,7 +3,8 @@
 /*
  * One of the twin libraries (twin_library.c) at a time is at one path, and is loaded from there.
  * Each is written over the one before, into the same file. Both come to one address, so only the
- * time tells them apart. While a twin is loaded the process has its name.
+ * time tells them apart; with TRUTH_BACK the time of the write is set back each time. While a twin
+ * is loaded the process has its name.
  */
 #include "truth.h"
 
@@ -11,11 +12,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define SPIN      4000000 /* some milliseconds */
+#ifdef TRUTH_BACK
+#define SPIN 16000000 /* more than a tick of the clock by which files are stamped */
+#else
+#define SPIN 4000000 /* some milliseconds */
+#endif
 #define BYTES_MAX 65536
-#define LIBRARY   TRUTH_FOLDER "/rewritten.so"
+#define LIBRARY   TRUTH_FOLDER "/" TRUTH_NAME ".so"
 
 static const struct twin {
     const char *path;
@@ -48,6 +54,10 @@ static void write_twin(int number)
 {
     int fd = open(LIBRARY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
     check(write(fd, contents[number], (size_t)sizes[number]) == sizes[number]);
+#ifdef TRUTH_BACK
+    const struct timespec times[] = {{.tv_sec = 1700000000}, {.tv_sec = 1700000000}};
+    check(futimens(fd, times) == 0);
+#endif
     (void)close(fd);
 }
 
