@@ -21,6 +21,7 @@ for preset in release dev; do
 done
 
 status=0
-# One for each CPU, and one more, since most wait most of the time: tests/CMakeLists.txt says which bear what beside them.
+# One for each CPU: more are too much for a slow machine. tests/CMakeLists.txt says which bear what beside them. One
+# more is check.tidy, which takes what the others leave of the CPUs, until it is done.
 ctest --preset dev --parallel "$(($(nproc) + 1))" "$@" || status=$?
 exit "$status"
