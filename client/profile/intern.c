@@ -103,7 +103,7 @@ static int double_slots(struct intern *table)
     return 0;
 }
 
-/* Appends an item. Word 0 of the arena is nobody's. */
+/* Appends an item. Word 0 of the arena is not used. */
 static int keep(struct intern *table, const void *bytes, size_t size_bytes, uint32_t *ret_at)
 {
     size_t at = table->word_count == 0 ? 1 : table->word_count;
