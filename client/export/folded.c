@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Samples are counted by the chain of their frames and the name of their process. Different chains
- * can show the same, as two files' functions of one name. They come together when the stacks are
- * sorted, and become one line. So nothing is kept that is not in the profile, however long the
- * lines.
+ * Samples are counted by the chain of their frames and by whom the first frame names: the process
+ * by its name alone or with its pid, or the thread. Different chains can show the same, as two
+ * files' functions of one name. They come together when the stacks are sorted, and become one line.
+ * So nothing is kept that is not in the profile, however long the lines.
  */
 #include "writers.h"
 
@@ -26,14 +26,19 @@ struct shown_frame {
     uint32_t line;
 };
 
+/* Padded by hand, since its bytes are a key. */
 struct stack_key {
-    uint32_t process_name;
+    uint64_t pid; /* 0 where the root does not have it, as the next */
+    uint64_t tid;
+    uint32_t root_name;
     uint32_t is_truncated;
     uint32_t chain;
+    uint32_t zero;
 };
 
 struct folding {
     const struct profile *profile;
+    enum export_root root;
     struct intern shown;  /* struct shown_frame */
     uint32_t *shown_of;   /* owned; by frame of the profile */
     struct intern stacks; /* struct stack_key */
@@ -71,13 +76,31 @@ static int find_shown_frames(struct folding *folding)
     return r;
 }
 
-static int count_sample(struct folding *folding, const struct profile_sample *sample)
+static struct stack_key make_key(const struct folding *folding, const struct profile_sample *sample)
 {
-    const struct stack_key key = {
-        .process_name = sample->process_name,
+    struct stack_key key = {
+        .root_name = sample->process_name,
         .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
         .chain = sample->chain,
     };
+    /* What stands for tasks whose number is not known has none. */
+    if (folding->root == EXPORT_ROOT_COMMAND || sample->pid == PROFILE_PID_OUTSIDE ||
+        sample->pid == PROFILE_PID_EXITED) {
+        return key;
+    }
+    key.pid = sample->pid;
+    if (folding->root == EXPORT_ROOT_THREAD) {
+        uint32_t name = profile_thread_name(folding->profile, sample);
+        /* A leader may be told as the process only. */
+        key.root_name = name == INTERN_NONE ? sample->process_name : name;
+        key.tid = sample->tid;
+    }
+    return key;
+}
+
+static int count_sample(struct folding *folding, const struct profile_sample *sample)
+{
+    const struct stack_key key = make_key(folding, sample);
     uint32_t item = 0;
     size_t known_count = folding->stacks.item_count;
     if (intern_add(&folding->stacks, &key, sizeof key, &item) < 0 ||
@@ -128,7 +151,9 @@ static int compare_stacks(const void *left, const void *right, void *userdata)
     size_t b_left = 0;
     const uint32_t *a_frames = profile_chain(profile, a->chain, &a_left);
     const uint32_t *b_frames = profile_chain(profile, b->chain, &b_left);
-    int r = strcmp(profile_text(profile, a->process_name), profile_text(profile, b->process_name));
+    int r = strcmp(profile_text(profile, a->root_name), profile_text(profile, b->root_name));
+    r = r == 0 ? compare_u64(a->pid, b->pid) : r;
+    r = r == 0 ? compare_u64(a->tid, b->tid) : r;
     r = r == 0 ? (int)a->is_truncated - (int)b->is_truncated : r;
     if (r != 0 || a->chain == b->chain) {
         return r;
@@ -163,15 +188,23 @@ static void print_line(FILE *file, const struct profile *profile, const struct s
     }
 }
 
-/* A line that begins with '#' is a comment to readers: such a name begins with a colon. */
-static void print_root(FILE *file, const char *name)
+/* As stackcollapse-perf.pl has numbers behind names. A line that begins with '#' is a comment to
+ * readers: such a name begins with a colon. */
+static void print_root(FILE *file, const struct folding *folding, const struct stack_key *key)
 {
+    const char *name = profile_text(folding->profile, key->root_name);
     size_t spaces = strspn(name, " ");
     if (name[spaces] == '#') {
         (void)fprintf(file, "%*s:", (int)spaces, "");
         name += spaces + 1;
     }
     print_name(file, name);
+    if (key->pid != 0) {
+        (void)fprintf(file, "-%" PRIu64, key->pid);
+    }
+    if (key->tid != 0) {
+        (void)fprintf(file, "/%" PRIu64, key->tid);
+    }
 }
 
 static void print_stack(FILE *file, const struct folding *folding, uint32_t item, uint64_t samples)
@@ -179,7 +212,7 @@ static void print_stack(FILE *file, const struct folding *folding, uint32_t item
     const struct stack_key *key = stack_key(folding, item);
     size_t count = 0;
     const uint32_t *frames = profile_chain(folding->profile, key->chain, &count);
-    print_root(file, profile_text(folding->profile, key->process_name));
+    print_root(file, folding, key);
     if (key->is_truncated != 0) {
         (void)fputs(";[truncated]", file);
     }
@@ -216,7 +249,7 @@ static void print_lost(FILE *file, const struct profile *profile)
 
 int folded_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
-    cleanup_(folding_done) struct folding folding = {.profile = profile};
+    cleanup_(folding_done) struct folding folding = {.profile = profile, .root = options->root};
     int r = find_shown_frames(&folding);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = count_sample(&folding, &profile->samples[i]);

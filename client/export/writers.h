@@ -6,6 +6,7 @@
 /*
  * folded: folded stacks, a line a different stack, sorted,
  *     COMM;outermost;...;innermost COUNT
+ * With the other roots COMM is NAME-PID, or NAME-PID/TID with the thread's name.
  * Kernel frames end in "_[k]", inlined ones in "_[i]"; of a profile with lines, frames have
  * ":FILE:LINE" behind their name. A stack that does not reach its root begins with "[truncated]".
  *

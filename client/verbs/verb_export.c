@@ -25,6 +25,7 @@ struct export_request {
     const char *output_path;
     const struct export_format *format; /* NULL: none was named */
     struct export_options options;
+    bool has_root; /* it was asked for */
     struct selection selection;
     enum profile_names names;
     enum load_detail detail;
@@ -74,10 +75,35 @@ static int take_format(const struct command_line *line, const struct verb_option
     return EXIT_DONE;
 }
 
+/* The words are those of `report --by`. */
+static int take_root(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    static const char *const names[] = {
+        [EXPORT_ROOT_COMMAND] = "command",
+        [EXPORT_ROOT_PROCESS] = "process",
+        [EXPORT_ROOT_THREAD] = "thread",
+    };
+    struct export_request *request = into;
+    (void)option;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            request->options.root = (enum export_root)i;
+            request->has_root = true;
+            return EXIT_DONE;
+        }
+    }
+    return options_refuse(line, "--by: %s: is not one of command, process, thread", value);
+}
+
 #define AT(member) offsetof(struct export_request, member)
 
 static const struct verb_option options[] = {
     {0, "format", "FORMAT", "which of the formats below", take_format, AT(format), 0},
+    {0, "by", "WHAT",
+     "folded: whom the first frame names: command, process\n(NAME-PID), thread (NAME-PID/TID) "
+     "(command)",
+     take_root, 0, 0},
     {0, "inline", NULL,
      "functions that were inlined are frames too; report --help\nsays what that needs",
      options_raise, AT(detail), LOAD_INLINED},
@@ -148,6 +174,11 @@ static int check_request(const struct command_line *command, const struct export
     char names[FORMAT_NAMES_BYTES];
     if (request->format == NULL) {
         return options_refuse(command, "--format: is missing; name one of %s", format_names(names));
+    }
+    if (request->has_root && !request->format->has_roots) {
+        return options_refuse(command,
+                              "--by: %s has processes and threads of its own; --by is for folded",
+                              request->format->name);
     }
     if (request->options.has_lost_frame && request->format->has_no_frame) {
         return options_refuse(command,

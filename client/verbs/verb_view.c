@@ -65,7 +65,7 @@ static const struct command_line line = {
 
 static int serve(const struct profile *profile, const struct view_request *request)
 {
-    static const struct export_options plain = {.has_lost_frame = false};
+    static const struct export_options plain = {.root = EXPORT_ROOT_COMMAND};
     const struct export_format *format = export_format_find(request->viewer->format);
     cleanup_(fclosep) FILE *file = tmpfile();
     cleanup_(view_server_freep) struct view_server *server = NULL;

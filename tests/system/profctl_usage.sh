@@ -80,6 +80,8 @@ expect 2 '--per-second: is for lists' report --tree --per-second a
 expect 2 '--min: cuts trees' report --min 3 a
 expect 2 '--format: is missing' export a
 expect 2 '--format: pdf' export a --format pdf
+expect 2 '--by: pid: is not one of command, process, thread' export a --format folded --by pid
+expect 2 '--by: pprof has processes and threads of its own' export a --format pprof --by thread
 expect 2 'no operand' status now
 expect 2 'stop takes no operand' stop now
 expect 2 'close takes no operand' close now

@@ -7,12 +7,18 @@
 #include "made_recording.h"
 
 /* Frees the profile. */
-static inline void assert_profile_folded(struct profile *profile, const char *expected)
+static inline void assert_folded_by(struct profile *profile, enum export_root root,
+                                    const char *expected)
 {
-    static const struct export_options options = {0};
+    const struct export_options options = {.root = root};
     const struct export_format *format = export_format_find("folded");
     EXPECT_PRINTED(expected, assert_int_equal(format->print(file, profile, &options), 0));
     (void)profile_free(profile);
+}
+
+static inline void assert_profile_folded(struct profile *profile, const char *expected)
+{
+    assert_folded_by(profile, EXPORT_ROOT_COMMAND, expected);
 }
 
 /* Loads and frees the recording. */

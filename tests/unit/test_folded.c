@@ -65,6 +65,35 @@ TEST(sorts_lines_whatever_the_order_of_the_file)
                   "b;m+0x1 1\nb;m+0x1;m+0x1 1\nb;m+0x1;m+0x2 1\nb;[truncated];m+0x1 1\n");
 }
 
+/* Two processes of one name; the first has a thread with a name of its own, and one without. */
+static struct profile *crew(void)
+{
+    struct recording *recording =
+        recording_of("name 7 0 0 lock; name 7 8 0 worker-0; name 9 0 0 lock; name 9 9 0 #boss;");
+    static const struct {
+        uint64_t pid;
+        uint64_t tid;
+    } tasks[] = {{7, 7}, {7, 8}, {7, 80}, {9, 9}, {9, 9}, {0, 5}, {UINT64_MAX, 5}};
+    for (size_t i = 0; i < COUNT_OF(tasks); i++) {
+        struct fxt_sample sample = user_sample(1, tasks[i].pid, COMPLETE, ADDRESSES(0x1));
+        sample.tid = tasks[i].tid;
+        fxt_write_sample(&recording->writer, &sample);
+    }
+    return load_recording(recording);
+}
+
+TEST(names_whom_it_is_asked_for_in_the_root_frame)
+{
+    assert_folded_by(crew(), EXPORT_ROOT_COMMAND,
+                     "[exited];[unknown] 1\n[outside];[unknown] 1\nlock;[unknown] 5\n");
+    assert_folded_by(crew(), EXPORT_ROOT_PROCESS,
+                     "[exited];[unknown] 1\n[outside];[unknown] 1\nlock-7;[unknown] 3\n"
+                     "lock-9;[unknown] 2\n");
+    assert_folded_by(crew(), EXPORT_ROOT_THREAD,
+                     ":boss-9/9;[unknown] 2\n[exited];[unknown] 1\n[outside];[unknown] 1\n"
+                     "lock-7/7;[unknown] 1\nlock-7/80;[unknown] 1\nworker-0-7/8;[unknown] 1\n");
+}
+
 /* Of 514 segments, the first and the last three have a sample of pid 7, another one each time. */
 TEST(gives_the_tasks_of_each_segment_a_track_of_their_own)
 {

@@ -14,7 +14,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Whom the first frame of a folded stack names. */
+enum export_root {
+    EXPORT_ROOT_COMMAND, /* the process, by its name alone */
+    EXPORT_ROOT_PROCESS, /* and its pid: NAME-PID */
+    EXPORT_ROOT_THREAD,  /* the thread, and both numbers: NAME-PID/TID */
+};
+
 struct export_options {
+    enum export_root root; /* of formats with `has_roots` */
     /* A stack of the one frame "[lost]" stands for the ticks that the books miss. */
     bool has_lost_frame;
 };
@@ -31,6 +39,7 @@ struct export_format {
     bool is_binary;    /* not for a terminal */
     bool is_gzip;      /* its readers expect it compressed, whatever the file's name */
     bool has_no_frame; /* "[lost]" finds no place: frames are addresses, or samples do not count */
+    bool has_roots;    /* stacks begin with a frame for their task */
 };
 
 /* All formats. {0} ends the table. */
