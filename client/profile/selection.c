@@ -6,6 +6,8 @@
  */
 #include "selection.h"
 
+#include "cleanup.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -21,7 +23,8 @@
 bool selection_is_empty(const struct selection *selection)
 {
     return selection->from.kind == SELECTION_ANY_TIME && selection->to.kind == SELECTION_ANY_TIME &&
-           selection->pid_count == 0 && selection->tid_count == 0 && selection->comm_count == 0;
+           selection->pid_count == 0 && selection->tid_count == 0 && selection->comm_count == 0 &&
+           selection->module_count == 0;
 }
 
 /* Reads digits behind a point, as parts of `unit`. Returns what follows, or NULL. */
@@ -205,14 +208,20 @@ static bool has_number(const uint64_t *numbers, size_t count, uint64_t number)
     return false;
 }
 
-static bool has_name(const struct selection *selection, const char *name)
+/* Whether one of them is the name, as "[kernel]", or a glob of it. */
+static bool has_match(const char *const *globs, size_t count, const char *name)
 {
-    for (size_t i = 0; i < selection->comm_count; i++) {
-        if (fnmatch(selection->comms[i], name, 0) == 0) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(globs[i], name) == 0 || fnmatch(globs[i], name, 0) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool has_name(const struct selection *selection, const char *name)
+{
+    return has_match(selection->comms, selection->comm_count, name);
 }
 
 static bool has_task(const struct selection *selection, const struct profile *profile,
@@ -232,9 +241,62 @@ static bool has_task(const struct selection *selection, const struct profile *pr
             (thread != INTERN_NONE && has_name(selection, profile_text(profile, thread))));
 }
 
+/* Whether a module that is named has the frame. One that is in no module, as a marker, is known by
+ * its name, as in a report by module. */
+static bool is_in_module(const struct selection *selection, const struct profile *profile,
+                         const struct profile_frame *frame)
+{
+    if (frame->module == INTERN_NONE) {
+        return has_match(selection->modules, selection->module_count,
+                         profile_text(profile, frame->name));
+    }
+    const struct profile_module *module = &profile->modules[frame->module];
+    return has_match(selection->modules, selection->module_count,
+                     profile_text(profile, module->name)) ||
+           has_match(selection->modules, selection->module_count,
+                     profile_text(profile, module->basename));
+}
+
+static uint32_t innermost(const struct profile *profile, const struct profile_sample *sample)
+{
+    size_t count = 0;
+    return profile_chain(profile, sample->chain, &count)[0];
+}
+
+/* Marks the frames that modules which are named have, in an array by frame (returned: free()).
+ * `*ret_marks` is NULL where none is named. */
+static int mark_frames(const struct selection *selection, const struct profile *profile,
+                       bool **ret_marks, struct fault *reterr)
+{
+    size_t count = profile->frames.item_count;
+    bool has_sample = false;
+    *ret_marks = NULL;
+    if (selection->module_count == 0) {
+        return 0;
+    }
+    cleanup_(freep) bool *marks = calloc(count + 1, sizeof *marks);
+    if (marks == NULL) {
+        return fault_set(reterr, ENOMEM, "there is not enough memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        marks[i] = is_in_module(selection, profile, profile_frame(profile, (uint32_t)i));
+    }
+    for (size_t i = 0; i < profile->sample_count && !has_sample; i++) {
+        has_sample = marks[innermost(profile, &profile->samples[i])];
+    }
+    if (!has_sample) {
+        return fault_set(reterr, ESRCH,
+                         "no sample was in a module '%s'; profctl report --by module lists them",
+                         selection->modules[0]);
+    }
+    *ret_marks = take_ptr(marks);
+    return 0;
+}
+
 int selection_apply(const struct selection *selection, struct profile *profile,
                     struct fault *reterr)
 {
+    cleanup_(freep) bool *marks = NULL;
     uint64_t from_ns = 0;
     uint64_t to_ns = 0;
     size_t kept = 0;
@@ -246,12 +308,17 @@ int selection_apply(const struct selection *selection, struct profile *profile,
     if (from_ns >= to_ns) {
         return fault_set(reterr, EINVAL, "the part that is selected ends before it begins");
     }
+    r = mark_frames(selection, profile, &marks, reterr);
+    if (r < 0) {
+        return r;
+    }
     uint64_t first_ns = UINT64_MAX;
     uint64_t last_ns = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample sample = profile->samples[i];
         if (sample.time_ns >= from_ns && (sample.time_ns < to_ns || to_ns == UINT64_MAX) &&
-            has_task(selection, profile, &sample)) {
+            has_task(selection, profile, &sample) &&
+            (marks == NULL || marks[innermost(profile, &sample)])) {
             first_ns = sample.time_ns < first_ns ? sample.time_ns : first_ns;
             last_ns = sample.time_ns > last_ns ? sample.time_ns : last_ns;
             profile->samples[kept++] = sample;

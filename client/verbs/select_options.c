@@ -72,3 +72,14 @@ int select_take_comm(const struct command_line *line, const struct verb_option *
     selection->comms[selection->comm_count++] = value;
     return EXIT_DONE;
 }
+
+int select_take_module(const struct command_line *line, const struct verb_option *option,
+                       const char *value, void *into)
+{
+    struct selection *selection = into;
+    if (selection->module_count == SELECTION_MAX) {
+        return refuse_many(line, option);
+    }
+    selection->modules[selection->module_count++] = value;
+    return EXIT_DONE;
+}

@@ -7,7 +7,8 @@
 #include "options.h"
 #include "selection.h"
 
-option_take_fn select_take_time, select_take_pids, select_take_tids, select_take_comm;
+option_take_fn select_take_time, select_take_pids, select_take_tids, select_take_comm,
+    select_take_module;
 
 #define OPTION_FROM(at)                                                                            \
     {                                                                                              \
@@ -33,5 +34,13 @@ option_take_fn select_take_time, select_take_pids, select_take_tids, select_take
     {                                                                                              \
         0, "comm", "GLOB", "only threads or processes of such a name", select_take_comm, (at), 0   \
     }
+#define OPTION_MODULE(at)                                                                          \
+    {                                                                                              \
+        0, "module", "GLOB",                                                                       \
+            "only samples whose innermost function is in such a module,\n"                         \
+            "by its path or the last part of that",                                                \
+            select_take_module, (at), 0                                                            \
+    }
 #define OPTIONS_SELECT(at)                                                                         \
-    OPTION_FROM(at), OPTION_TO(at), OPTION_PIDS(at), OPTION_TIDS(at), OPTION_COMM(at)
+    OPTION_FROM(at), OPTION_TO(at), OPTION_PIDS(at), OPTION_TIDS(at), OPTION_COMM(at),             \
+        OPTION_MODULE(at)

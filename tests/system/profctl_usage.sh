@@ -139,6 +139,7 @@ for verb in report dump 'export --format folded'; do
 done
 
 expect 1 "magic: no stack has a function 'main'" report "$WORK/magic" --callers main
+expect 1 "magic: no sample was in a module 'libc'" report "$WORK/magic" --module libc
 
 # Outputs that cannot be written; nothing is left behind.
 mkdir "$WORK/folder"

@@ -195,6 +195,55 @@ TEST(selects_tasks_that_match_one_name_or_number)
     assert_selected(three_tasks(), &by_none, 0);
 }
 
+/* A sample in a library that the program called, one in the program, two in neither. */
+static struct profile *two_modules(void)
+{
+    return load_recording(
+        recording_of("name 7 0 0 app; module 7 1 /bin/app; module 7 2 /lib/libm.so.6;"
+                     "mmap 0 7 1 0x1000 0x1000 0; mmap 0 7 2 0x5000 0x1000 0;"
+                     "sample 1 7 1 0x5002 0x1002; sample 2 7 1 0x1002; sample 3 7 1 0x9000 0x1002;"
+                     "sample 4 7 1 0x9000"));
+}
+
+TEST(selects_samples_by_the_module_of_their_innermost_frame)
+{
+    static const struct {
+        const char *globs[2];
+        size_t expected;
+    } cases[] = {
+        {{"libm.so.6"}, 1},
+        {{"/lib/libm.so.6"}, 1},
+        {{"libm*"}, 1},
+        {{"app"}, 1},
+        {{"app", "libm*"}, 2},
+        {{"[unknown]"}, 2},
+        {{"[unknown]", "*app"}, 3},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct selection selection = {
+            .modules = {cases[i].globs[0], cases[i].globs[1]},
+            .module_count = cases[i].globs[1] == NULL ? 1 : 2,
+        };
+        assert_selected(two_modules(), &selection, cases[i].expected);
+    }
+    /* Both have to be so. */
+    const struct selection none = {
+        .modules = {"app"}, .module_count = 1, .pids = {8}, .pid_count = 1};
+    assert_selected(two_modules(), &none, 0);
+}
+
+TEST(refuses_a_module_that_no_sample_was_in)
+{
+    struct fault fault = {0};
+    struct profile *profile = two_modules();
+    const struct selection selection = {.modules = {"libc*"}, .module_count = 1};
+    assert_int_equal(selection_apply(&selection, profile, &fault), -ESRCH);
+    assert_string_equal(fault.text, "no sample was in a module 'libc*'; profctl report --by module "
+                                    "lists them");
+    assert_int_equal(profile->sample_count, 4);
+    (void)profile_free(profile);
+}
+
 TEST(refuses_a_time_of_the_day_that_the_recording_does_not_know)
 {
     struct fault fault = {0};

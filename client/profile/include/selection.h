@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * A part of a recording: what was sampled between two times, of some tasks. A sample is selected if
- * it lies between the times and, where tasks are named, one of them is its own. What a recording
- * does not hold cannot be selected: users and control groups are not in it.
+ * A part of a recording: what was sampled between two times, of some tasks, in some modules. A
+ * sample is selected if it lies between the times, and, where tasks are named, one of them is its
+ * own, and, where modules are named, one of them has its innermost frame. What a recording does not
+ * hold cannot be selected: users and control groups are not in it.
  */
 
 #include "profile.h"
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many tasks of a kind may be named. */
+/* How many tasks of a kind, or modules, may be named. */
 #define SELECTION_MAX 64
 
 /* Times of the wall clock are those of the local time zone. */
@@ -45,6 +46,8 @@ struct selection {
     size_t tid_count;
     const char *comms[SELECTION_MAX]; /* globs, of a thread's name or its process's */
     size_t comm_count;
+    const char *modules[SELECTION_MAX]; /* globs, of a module's path or of its last part */
+    size_t module_count;
 };
 
 bool selection_is_empty(const struct selection *selection);
@@ -60,6 +63,8 @@ bool selection_parse_time(const char *text, struct selection_time *ret);
  * `unselected_count`. Returns 0, or with a sentence in `reterr`
  *   -ENODATA  a time of the day was named, and the recording does not say what time it was
  *   -EINVAL   it begins where it ends, or later
+ *   -ESRCH    no sample at all has its innermost frame in a module that is named
+ *   -ENOMEM
  */
 int selection_apply(const struct selection *selection, struct profile *profile,
                     struct fault *reterr);
