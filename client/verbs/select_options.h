@@ -37,8 +37,8 @@ option_take_fn select_take_time, select_take_pids, select_take_tids, select_take
 #define OPTION_MODULE(at)                                                                          \
     {                                                                                              \
         0, "module", "GLOB",                                                                       \
-            "only samples whose innermost function is in such a module,\n"                         \
-            "by its path or the last part of that",                                                \
+            "only samples whose innermost function is in a module of\n"                            \
+            "such a path, or last part of it",                                                     \
             select_take_module, (at), 0                                                            \
     }
 #define OPTIONS_SELECT(at)                                                                         \
