@@ -35,6 +35,7 @@ test_packages=(
     gcc-multilib                       # 32-bit programs
     lld mold musl-tools                # programs that other linkers and another C library make
     llvm                               # another reader of lines
+    llvm-19                            # an independent reader of exports: llvm 14 does not filter markup
     groff-base                         # the manual pages
     btrfs-progs                        # a filesystem with subvolumes
     protobuf-compiler                  # an independent reader of exports

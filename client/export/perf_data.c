@@ -17,6 +17,7 @@
 #include "export_books.h"
 #include "load_segments.h"
 #include "perf_records.h"
+#include "task_number.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
@@ -83,12 +84,6 @@ static void perf_data_done(struct perf_data *writer)
 {
     intern_done(&writer->functions);
     free(writer->files);
-}
-
-/* A task that has no number, as one that has exited, is -1. */
-static uint32_t task_number(uint64_t number)
-{
-    return number > INT32_MAX ? UINT32_MAX : (uint32_t)number;
 }
 
 static void write_function(struct perf_data *writer, const struct defined_function *function)

@@ -16,6 +16,7 @@
 #include "grow.h"
 #include "locations.h"
 #include "message_out.h"
+#include "task_number.h"
 
 #include <perfetto.pb-c.h>
 #include <string.h>
@@ -300,12 +301,6 @@ static uint64_t stack_iid(struct perfetto *writer, uint32_t stack)
         write_interned(writer, &data);
     }
     return (uint64_t)stack + 1;
-}
-
-/* A task that has no number, as one that has exited, is -1. */
-static uint32_t task_number(uint64_t number)
-{
-    return number > INT32_MAX ? UINT32_MAX : (uint32_t)number;
 }
 
 static void write_task(struct perfetto *writer, const struct task_key *key, uint64_t time_ns)

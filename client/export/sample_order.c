@@ -16,6 +16,9 @@ struct sorting {
 static int compare_tasks(const struct profile_sample *a, const struct profile_sample *b,
                          enum sample_order_by by)
 {
+    if (by == SAMPLE_ORDER_PID) {
+        return compare_u64(a->pid, b->pid);
+    }
     int r = compare_u64(a->segment, b->segment);
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     if (r == 0 && by == SAMPLE_ORDER_THREAD) {

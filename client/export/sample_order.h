@@ -11,6 +11,7 @@
 enum sample_order_by {
     SAMPLE_ORDER_PROCESS, /* of one segment, with one pid and one name */
     SAMPLE_ORDER_THREAD,  /* of one segment, with one pid and one tid */
+    SAMPLE_ORDER_PID,     /* with one pid, in all segments */
 };
 
 /* The numbers of all samples; those of a process or thread stand together. Returned: free(); NULL

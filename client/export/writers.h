@@ -24,9 +24,14 @@
  *
  * perfetto: a trace of Perfetto's packets.
  *
+ * fuchsia: a recording as Fuchsia's profiler writes it.
+ *
+ * markup: symbolizer markup, a context for each process.
+ *
  * otlp: one ExportProfilesServiceRequest of OpenTelemetry, not compressed.
  *
  * firefox: the processed profile of the Firefox Profiler.
  */
 export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print,
-    firefox_print, perf_data_print, otlp_print, chrome_print, perfetto_print;
+    firefox_print, perf_data_print, otlp_print, chrome_print, perfetto_print, fuchsia_print,
+    markup_print;

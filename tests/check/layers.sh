@@ -48,7 +48,7 @@ client/attach/*               common json library cli                 | cjson
 client/read/*                 common json library cli recording attach | cjson
 client/record/*               common json config library cli recording attach | cjson
 client/report/*               common json cli profile                 | cjson
-client/export/*               common json cli profile lines           | cjson protobuf perf_event
+client/export/*               common json fxt cli profile lines           | cjson protobuf perf_event
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
 client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump view | cjson

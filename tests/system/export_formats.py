@@ -11,6 +11,7 @@ import recording as dumped
 PERIOD_NS = 250000
 LOST = {"lost": 5, "throttled": 7, "missed": 11, "dropped": 13}  # ticks
 KERNEL_START = 0xffffffff80000000
+KERNEL_FUNCTIONS = ["sys_read", "do; syscall", "irq\nentry", "{{{reset}}}"]
 
 # What some format parts its fields or lines with, escapes with, or takes for a reference of its own.
 HARD_NAMES = [
@@ -27,9 +28,8 @@ HARD_COMMS = ["app", "two words", "a 12 b", "x", "[k]", "semi;", "new\nline", "7
 
 def fill(recording, number):
     """Processes with hard names; of the segment `number` each function has other counts."""
-    kernel_functions = ["sys_read", "do; syscall", "irq\nentry"]
     recording.module(0, 1, "[kernel]", None, KERNEL_START, 0x10000)
-    for i, name in enumerate(kernel_functions):
+    for i, name in enumerate(KERNEL_FUNCTIONS):
         recording.data(SYMBOLS, {"build_id": "", "module": "[kernel]", "start": hex(i * 0x100), "size": 0x100, "name": name})
     path = "/opt/a b/li;b (inode 801:77)"
     for pid, comm in enumerate(HARD_COMMS, 100):
@@ -52,19 +52,24 @@ def fill(recording, number):
     recording.stack(103, [at(len(HARD_NAMES) + 4), at(0)])
     recording.stack(104, [0x5, at(0)], tid=9104)
     recording.stack(2, [], [KERNEL_START + 0x110, KERNEL_START + 0x10])
+    recording.stack(105, [at(5)], [KERNEL_START + 0x310])
     # 500 frames, of one function and of all.
     recording.stack(100, [at(3)] * 500)
     recording.stack(100, [at(i % len(HARD_NAMES)) for i in range(500)], quality=3)
     recording.stack(100, [at(2), at(4), at(2), at(4), at(2), at(0)])
 
 
-def name_of_address(address):
-    """Of a user's function, by the module's address, as a format shows it that has '?' for control characters."""
+def exact_name(address):
+    """Of a user's function, by the module's address."""
     function = address // 0x100
     if address < 0x10:
         return "[unknown]"
-    name = HARD_NAMES[function] if function < len(HARD_NAMES) else f"li;b (inode 801:77)+{address:#x}"
-    return export_readers.CONTROL.sub("?", name)
+    return HARD_NAMES[function] if function < len(HARD_NAMES) else f"li;b (inode 801:77)+{address:#x}"
+
+
+def name_of_address(address):
+    """As a format shows it that has '?' for control characters."""
+    return export_readers.CONTROL.sub("?", exact_name(address))
 
 
 def finish(recording, number, clock=False):
@@ -148,7 +153,7 @@ def check_formats(profctl, recordings, folder):
         export_readers.complain("formats", f"--help has {formats}, and these are read: {sorted(export_readers.READERS)}")
     for path, parts in recordings.items():
         expected = count(profctl, parts, folder)
-        export_readers.known.update(name=name_of_address, lost=sum(LOST.values()) * len(parts))
+        export_readers.known.update(name=name_of_address, exact=exact_name, kernel=KERNEL_FUNCTIONS, lost=sum(LOST.values()) * len(parts))
         lost = sum(LOST.values()) * max(1, len(parts)) if not path.endswith("bare.fxt") else 0
         has_period = not path.endswith("bare.fxt")
         for name in formats:
@@ -253,6 +258,21 @@ def check_perf_names(profctl, maker, folder):
             export_readers.complain("perf-data", f"{program}: perf sees {text!r}")
 
 
+def check_markup_names(profctl, folder):
+    """LLVM's filter finds functions, lines and inlined functions by the build-id."""
+    path = os.path.join(folder, "inlined")
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+    build_id = re.search(r"Build ID: (\w+)", notes)[1]
+    debug = os.path.join(folder, "debug", ".build-id", build_id[:2])
+    os.makedirs(debug)
+    shutil.copy(path, os.path.join(debug, build_id[2:] + ".debug"))
+    shown = export_readers.filter_markup(export(profctl, path + ".fxt", "markup"),
+                                         "--debug-file-directory=" + os.path.join(folder, "debug"))
+    found = re.findall(r"^ +#0(?:\.\d)? +0x[0-9a-f]+ (\w+) \S+inlined\.c:\d+:\d+ \(", shown, re.M)
+    if found != ["innermost", "middle", "outermost"] and found != ["outermost"]:
+        export_readers.complain("markup", f"LLVM sees {shown!r}")
+
+
 def check_kernel_without_names(profctl, maker, folder):
     """One frame stands for several addresses of such a kernel; the others keep their own."""
     recording = Recording()
@@ -320,6 +340,7 @@ def main():
     check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
     check_perf_names(profctl, maker, folder)
+    check_markup_names(profctl, folder)
     check_kernel_without_names(profctl, maker, folder)
     check_tasks_without_numbers(profctl, maker, folder)
     check_damaged(profctl, os.path.join(folder, "empty.fxt"), folder)

@@ -8,7 +8,7 @@ has_frames: a "[lost]" frame can stand in it
 books: a pattern of a term of the books and its number, or None where the format has no place for them
 text(output): what the pattern is looked for in
 """
-import collections, gzip, json, os, re, shutil, subprocess
+import collections, gzip, json, os, re, shutil, struct, subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -523,8 +523,9 @@ def perfetto_books(output):
     return "".join(f"{name}: {value}\n" for name, value in values.items())
 
 
-# What is in the recordings that perf cannot know: names of user functions by address, and the ticks without a sample.
-known = {"name": None, "lost": 0}
+# What is in the recordings that perf cannot know: names of user functions by address and of the kernel's functions, and the
+# ticks without a sample.
+known = {"name": None, "exact": None, "kernel": [], "lost": 0}
 
 
 def perf(folder, *arguments):
@@ -564,12 +565,168 @@ def perf_data_name(name):
     return "[unknown]" if name in ("[kernel]", "[kernel thread]") else CONTROL.sub("?", name)
 
 
+def bits(word, first, last):
+    return word >> first & (1 << last - first + 1) - 1
+
+
+def padded(data, at, size_bytes):
+    """A text of a record, and where the next field begins."""
+    if any(data[at + size_bytes:at + -(-size_bytes // 8) * 8]):
+        complain("fuchsia", "has padding that is not 0")
+    return data[at:at + size_bytes], at + -(-size_bytes // 8) * 8
+
+
+class Fuchsia:
+    """FXT as `ffx profiler` reads it, by Fuchsia's own page of the format: Profiler records, and names of tasks."""
+
+    def __init__(self):
+        self.modules, self.maps, self.named = {}, collections.defaultdict(list), set()
+        self.biases = {}
+        self.stacks = []
+
+    def profiler(self, head, data):
+        time_ns, pid, tid = struct.unpack_from("<QQQ", data, 8)
+        if bits(head, 20, 27) or not time_ns:
+            complain("fuchsia", "has a reference to a thread, or no time")
+        number, kind = bits(head, 28, 43), bits(head, 16, 19)
+        if kind == 0:
+            name, at = padded(data, 32, bits(head, 44, 51))
+            build_id, at = padded(data, at, bits(head, 52, 59))
+            if tid or bits(head, 60, 63) or at != len(data) or (pid, number) in self.modules:
+                complain("fuchsia", "has a module that is not as it must be")
+            self.modules[pid, number] = name.decode(), build_id.hex()
+        elif kind == 1:
+            start, size_bytes, vaddr = struct.unpack_from("<QQQ", data, 32)
+            bias = (start - vaddr) % 2**64
+            if tid or bits(head, 47, 63) or len(data) != 56 or (pid, number) not in self.modules or bits(head, 44, 46) != 5:
+                complain("fuchsia", "has a mapping that is not as it must be")
+            if self.biases.setdefault((pid, number), bias) != bias:
+                complain("fuchsia", "has a module at two places")
+            if any(start < other + length and other < start + size_bytes for other, length, _ in self.maps[pid]):
+                complain("fuchsia", "has mappings over one another")
+            self.maps[pid].append((start, size_bytes, number))
+        elif kind == 2:
+            count = bits(head, 28, 35)
+            if bits(head, 36, 63) or len(data) != 8 * (4 + count) or pid not in self.named:
+                complain("fuchsia", "has a backtrace that is not as it must be")
+            self.stacks.append((pid, struct.unpack_from(f"<{count}Q", data, 32)))
+        else:
+            complain("fuchsia", f"has a profiler record of kind {kind}")
+
+    def record(self, head, data):
+        kind = bits(head, 0, 3)
+        if kind == 10:
+            self.profiler(head, data)
+        elif kind == 7:
+            self.named.add(struct.unpack_from("<Q", data, 8)[0])
+        elif kind not in (0, 1, 2):  # ffx takes no others
+            complain("fuchsia", f"has a record of type {kind}")
+
+    def leaf(self, pid, stack):
+        for start, size_bytes, number in self.maps[pid]:
+            if stack and start <= stack[0] < start + size_bytes:
+                address = (stack[0] - self.biases[pid, number]) % 2**64
+                name, build_id = self.modules[pid, number]
+                if name == "[kernel]":
+                    return CONTROL.sub("?", known["kernel"][address // 0x100])
+                if not build_id.startswith("0badcafe"):
+                    complain("fuchsia", f"has the build-id {build_id}")
+                return known["name"](address)
+        return "[unknown]"
+
+
+def read_fuchsia(output, period, folder):
+    reader = Fuchsia()
+    at = 0
+    if output[:8] != bytes.fromhex("1000044678541600"):
+        complain("fuchsia", "has another magic number")
+    while at < len(output):
+        head, = struct.unpack_from("<Q", output, at)
+        size_bytes = 8 * bits(head, 4, 15)
+        if size_bytes == 0 or at + size_bytes > len(output):
+            complain("fuchsia", f"has a record of {size_bytes} bytes at {at}")
+            break
+        reader.record(head, output[at:at + size_bytes])
+        at += size_bytes
+    return collections.Counter(reader.leaf(pid, stack) for pid, stack in reader.stacks)
+
+
+def filter_markup(output, *options):
+    """What LLVM's filter makes of it."""
+    done = subprocess.run(["llvm-symbolizer-19", "--filter-markup", *options], input=output, capture_output=True)
+    if done.returncode != 0 or done.stderr.replace(b"error: could not find build ID\n", b""):
+        complain("markup", f"the filter says {done.stderr[:300]!r}")
+    return done.stdout.decode()
+
+
+def check_markup_filter(output, lines):
+    """Of files that are not here it leaves every element of a frame, and all other lines as they are."""
+    shown = filter_markup(output).split("\n")
+    frames = [line for line in shown if line.startswith("[[[bt:")]
+    if len(frames) != sum(line.startswith("{{{bt:") for line in lines):
+        complain("markup", "the filter sees other frames")
+    if [line for line in shown if "[[[" not in line] != [line for line in lines if "{{{" not in line] + [""]:
+        complain("markup", "the filter sees other lines")
+
+
+def read_markup(output, period, folder):
+    """By the page "Symbolizer markup format" of Fuchsia; each process is a context."""
+    found = collections.Counter()
+    lines = lines_of("markup", output)
+    modules, maps = {}, []
+    at_leaf = numbers = 0
+    is_kernel = False
+    for line in lines:
+        element = re.fullmatch(r"\{\{\{(\w+)(?::(.*))?\}\}\}", line)
+        fields = (element[2] or "").split(":") if element else []
+        frame = re.fullmatch(r"    #(\d+) +(?:0x[0-9a-f]{16} )?(.*?)(?: \(.*\))?", line)
+        if element and element[1] == "reset":
+            modules, maps = {}, []
+        elif element and element[1] == "module":
+            number, name, kind, build_id = fields
+            if kind != "elf" or not build_id.startswith("0badcafe") or number in modules:
+                complain("markup", f"has the module {line!r}")
+            modules[number] = name
+        elif element and element[1] == "mmap":
+            start, size_bytes, load, number, mode, vaddr = fields
+            if (load, mode) != ("load", "rx") or number not in modules:
+                complain("markup", f"has the mapping {line!r}")
+            maps.append((int(start, 0), int(size_bytes, 0), int(vaddr, 0)))
+        elif element and element[1] == "bt":
+            number, address, kind = fields
+            if kind != ("pc" if at_leaf == 2 or is_kernel else "ra"):
+                complain("markup", f"has the frame {line!r}")
+            is_kernel = False
+            if at_leaf == 2:
+                at = int(address, 16)
+                places = [at - start + vaddr for start, size_bytes, vaddr in maps if start <= at < start + size_bytes]
+                found[escaped(known["exact"](*places))] += 1
+            at_leaf = 0
+        elif re.fullmatch(r"\d+", line):
+            at_leaf += 1
+            numbers += 1
+        elif frame:
+            found[frame[2]] += at_leaf == 2
+            is_kernel = "([kernel])" in line
+            at_leaf = 0
+        elif not line.startswith("# "):
+            complain("markup", f"{line!r} is nothing")
+    if numbers != 2 * sum(found.values()):
+        complain("markup", "has other numbers of tasks")
+    if "0badcafe" in output.decode():
+        check_markup_filter(output, lines)
+    return +found
+
+
 READERS = {
     "folded": Reader(read_folded, folded_name, True, None),
     "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
     "otlp": Reader(read_otlp, unchanged, True, r"cpu_profilerd\.ticks\.%s=%d\n", otlp_books),
     "perf-data": Reader(read_perf_data, perf_data_name, False, None),
     "perfetto": Reader(read_perfetto, unchanged, False, r"ticks %s: %d\n", perfetto_books),
+    "fuchsia": Reader(read_fuchsia, perf_data_name, False, None),
+    "markup": Reader(read_markup, lambda name: escaped(name).replace("{", r"\x7b") if name in known["kernel"] else escaped(name),
+                     False, r"# ticks %s: %d\n"),
     "firefox": Reader(read_firefox, unchanged, True, r'"ticks %s","format":"string","value":"%d"'),
     "chrome": Reader(read_chrome, unchanged, True, r'"%s":%d'),
     "callgrind": Reader(read_callgrind, escaped, True, r"desc: ticks %s: %d\n"),

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints a recording as Fuchsia's profiler writes one: FXT, in which a sample is a Backtrace
+ * record, and nothing is that `ffx profiler symbolize` refuses. Its reader puts all modules of a
+ * pid together, whatever their time, so each pid has one layout, and its samples stand behind it.
+ * Names of processes and threads stand before the first sample that has them. Numbers of modules
+ * have 16 bits: modules beyond are left out, their frames stay addresses.
+ */
+#include "writers.h"
+
+#include "build_id_bytes.h"
+#include "cleanup.h"
+#include "fxt_writer.h"
+#include "process_layout.h"
+#include "sample_order.h"
+#include "utf8.h"
+
+#include <string.h>
+
+#define KIND_BACKTRACE 2
+#define FRAME_COUNT    FXT_BITS(28, 35)
+#define FRAMES_MAX     ((size_t)255)
+#define HEAD_WORDS     4 /* of a backtrace: header, time, pid, tid */
+#define FLAGS_R_X      5
+#define BUILD_ID_BYTES ((size_t)64)
+#define SEGMENT_ID     1
+
+struct fuchsia {
+    FILE *file;                    /* borrowed */
+    const struct profile *profile; /* borrowed */
+    struct process_layout layout;  /* of the process at hand */
+    struct intern names;           /* struct task_key; those that were written */
+    uint64_t words[FXT_RECORD_WORDS_MAX];
+    struct fxt_writer record;
+};
+
+struct task_key {
+    uint64_t pid;
+    uint64_t tid;
+    uint32_t name; /* of the profile's texts */
+    uint32_t zero;
+};
+
+static void fuchsia_done(struct fuchsia *writer)
+{
+    process_layout_done(&writer->layout);
+    intern_done(&writer->names);
+}
+
+static struct fxt_writer *begin_record(struct fuchsia *writer)
+{
+    fxt_writer_init(&writer->record, writer->words, sizeof writer->words);
+    return &writer->record;
+}
+
+static void end_record(struct fuchsia *writer)
+{
+    (void)fwrite(writer->words, 1, writer->record.used_bytes, writer->file);
+}
+
+/* Writes the name of a process, or with `tid` above 0 of a thread, if it is new. */
+static int write_name(struct fuchsia *writer, const struct profile_sample *sample, uint64_t tid,
+                      uint32_t name)
+{
+    char text[FXT_STRING_BYTES_MAX + 1];
+    const struct task_key key = {.pid = sample->pid, .tid = tid, .name = name};
+    size_t known_count = writer->names.item_count;
+    uint32_t item = 0;
+    if (name == INTERN_NONE) {
+        return 0;
+    }
+    int r = intern_add(&writer->names, &key, sizeof key, &item);
+    if (r < 0 || item < known_count) {
+        return r;
+    }
+    const char *whole = profile_text(writer->profile, name);
+    const struct fxt_name record = {
+        .pid = sample->pid,
+        .tid = tid,
+        .since_ns = sample->time_ns,
+        .name = {.text = text, .text_bytes = utf8_clean(text, sizeof text, whole, strlen(whole))},
+    };
+    fxt_write_name(begin_record(writer), &record);
+    end_record(writer);
+    return 0;
+}
+
+/* The pages of all samples of the process. */
+static int lay_out(struct fuchsia *writer, const uint32_t *samples, size_t count)
+{
+    int r = 0;
+    process_layout_done(&writer->layout);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct profile_sample *sample = &writer->profile->samples[samples[i]];
+        struct place_walk walk;
+        struct stack_place place;
+        uint64_t address = 0;
+        uint32_t module = 0;
+        place_walk_begin(&walk, writer->profile, sample);
+        while (r == 0 && place_walk_next(&walk, &place)) {
+            if (place.has_address) {
+                r = process_layout_add(&writer->layout, writer->profile, sample, &place, &address,
+                                       &module);
+            }
+        }
+    }
+    return r;
+}
+
+static void write_module(struct fuchsia *writer, const struct profile_sample *first,
+                         uint32_t number)
+{
+    const struct layout_module *laid = process_layout_module(&writer->layout, number);
+    if (laid->module == INTERN_NONE || number > UINT16_MAX) {
+        return;
+    }
+    const struct profile_module *module = &writer->profile->modules[laid->module];
+    const char *whole = profile_text(writer->profile, module->name);
+    char name[FXT_MODULE_TEXT_BYTES_MAX + 1];
+    uint8_t build_id[BUILD_ID_BYTES];
+    const struct fxt_module record = {
+        .time_ns = first->time_ns,
+        .pid = first->pid,
+        .module_id = (uint16_t)number,
+        .name = name,
+        .name_bytes = utf8_clean(name, sizeof name, whole, strlen(whole)),
+        .build_id = build_id,
+        .build_id_bytes = build_id_bytes(profile_text(writer->profile, module->build_id), build_id,
+                                         sizeof build_id),
+    };
+    fxt_write_module(begin_record(writer), &record);
+    end_record(writer);
+}
+
+static void write_range(struct fuchsia *writer, const struct profile_sample *first,
+                        const struct layout_range *range)
+{
+    const struct fxt_mmap record = {
+        .time_ns = first->time_ns,
+        .pid = first->pid,
+        .module_id = (uint16_t)range->module,
+        .flags = FLAGS_R_X,
+        .start = range->start,
+        .size_bytes = range->size_bytes,
+        .vaddr = range->start - process_layout_module(&writer->layout, range->module)->bias,
+    };
+    if (range->module <= UINT16_MAX) {
+        fxt_write_mmap(begin_record(writer), &record);
+        end_record(writer);
+    }
+}
+
+static int write_layout(struct fuchsia *writer, const struct profile_sample *first)
+{
+    size_t count = 0;
+    cleanup_(freep) struct layout_range *ranges = process_layout_ranges(&writer->layout, &count);
+    if (ranges == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < writer->layout.modules.item_count; i++) {
+        write_module(writer, first, (uint32_t)i);
+    }
+    for (size_t i = 0; i < count; i++) {
+        write_range(writer, first, &ranges[i]);
+    }
+    return 0;
+}
+
+/* The innermost frames, as many as the format has room for. */
+static int write_backtrace(struct fuchsia *writer, const struct profile_sample *sample)
+{
+    struct place_walk walk;
+    struct stack_place place;
+    size_t count = 0;
+    int r = 0;
+    place_walk_begin(&walk, writer->profile, sample);
+    while (r == 0 && count < FRAMES_MAX && place_walk_next(&walk, &place)) {
+        uint64_t address = 0;
+        uint32_t module = 0;
+        if (place.has_address) {
+            r = process_layout_add(&writer->layout, writer->profile, sample, &place, &address,
+                                   &module);
+            writer->words[HEAD_WORDS + count++] = address + place.is_caller;
+        }
+    }
+    writer->words[0] = fxt_put(FXT_HEADER_TYPE, FXT_TYPE_PROFILER) |
+                       fxt_put(FXT_HEADER_WORDS, HEAD_WORDS + count) |
+                       fxt_put(FXT_PROFILER_KIND, KIND_BACKTRACE) | fxt_put(FRAME_COUNT, count);
+    writer->words[1] = sample->time_ns;
+    writer->words[2] = sample->pid;
+    writer->words[3] = sample->tid;
+    (void)fwrite(writer->words, sizeof writer->words[0], HEAD_WORDS + count, writer->file);
+    return r;
+}
+
+/* Writes what is of one pid: so many samples. */
+static int write_process(struct fuchsia *writer, const uint32_t *samples, size_t count)
+{
+    int r = lay_out(writer, samples, count);
+    if (r == 0) {
+        r = write_layout(writer, &writer->profile->samples[samples[0]]);
+    }
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct profile_sample *sample = &writer->profile->samples[samples[i]];
+        r = write_name(writer, sample, 0, sample->process_name);
+        if (r == 0 && sample->tid != 0) {
+            r = write_name(writer, sample, sample->tid,
+                           profile_thread_name(writer->profile, sample));
+        }
+        if (r == 0) {
+            r = write_backtrace(writer, sample);
+        }
+    }
+    return r;
+}
+
+int fuchsia_print(FILE *file, const struct profile *profile, const struct export_options *options)
+{
+    cleanup_(fuchsia_done) struct fuchsia writer = {.file = file, .profile = profile};
+    cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_PID);
+    int r = order == NULL ? -ENOMEM : 0;
+    (void)options;
+    fxt_write_segment_begin(begin_record(&writer), SEGMENT_ID, "cpu-profilerd");
+    end_record(&writer);
+    for (size_t i = 0, end = 0; i < profile->sample_count && r == 0; i = end) {
+        end = sample_order_end(profile, order, SAMPLE_ORDER_PID, i);
+        r = write_process(&writer, order + i, end - i);
+    }
+    return r;
+}
