@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Prints a perf.data file of clock samples. Its head says how long the records are, so these are
- * made twice: once to be counted, once to be written. Names of programs and mappings come first,
- * each with its time, since readers sort by time.
+ * Prints perf.data of clock samples, as a file or as what goes through a pipe. A file's head says
+ * how long the records are, so these are made twice: once to be counted, once to be written. Names
+ * of programs and mappings come first, each with its time, since readers sort by time.
  *
  * The format has no names of functions but the kernel's: readers find them in the modules' files,
  * by path and build-id. So a mapping needs the offset in its file, which load_segments has where
@@ -16,19 +16,17 @@
 #include "definitions.h"
 #include "export_books.h"
 #include "load_segments.h"
+#include "perf_header.h"
 #include "perf_records.h"
 #include "task_number.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define USER_LAST      UINT64_C(0x7fffffffffff)
 #define FIXED_BASE     UINT64_C(0x400000) /* of programs that run where they were linked for */
 #define BUILD_ID_BYTES ((size_t)20)
-#define STRING_BYTES   ((size_t)64) /* strings of features fill such pieces */
-#define FEATURE_MAX    4
 
 /* A sample has the stacks of at most two records, its own and its completion. Besides a stack these
  * have at least a head, their fields, a pid or an id, and the stack's length. A record of the file
@@ -37,40 +35,6 @@
 #define SAMPLE_WORDS_MAX (7 + 2 * (1 + STACK_WORDS_MAX))
 _Static_assert(SAMPLE_WORDS_MAX * sizeof(uint64_t) <= PERF_RECORD_BYTES_MAX,
                "a sample's stacks fit a record");
-
-/* Numbers of features in the head's bit map. */
-enum {
-    FEATURE_VERSION = 5,
-    FEATURE_ARCH = 6,
-    FEATURE_SAMPLE_TIME = 21,
-    FEATURE_CLOCK_DATA = 29
-};
-
-struct file_section {
-    uint64_t offset;
-    uint64_t size_bytes;
-};
-
-struct file_head {
-    char magic[8];
-    uint64_t size_bytes;
-    uint64_t attribute_bytes;
-    struct file_section attributes;
-    struct file_section data;
-    struct file_section event_types;
-    uint64_t features[4];
-};
-
-struct file_attribute {
-    struct perf_event_attr attribute;
-    struct file_section ids;
-};
-
-struct feature {
-    unsigned number;
-    size_t size_bytes;
-    uint8_t bytes[2 * STRING_BYTES];
-};
 
 struct perf_data {
     const struct profile *profile; /* borrowed */
@@ -304,114 +268,24 @@ static int prepare(struct perf_data *writer)
     return r;
 }
 
-static void add_text_feature(struct feature *features, size_t *count, unsigned number,
-                             const char *text)
-{
-    struct feature *feature = &features[(*count)++];
-    const uint32_t size_bytes = STRING_BYTES;
-    *feature = (struct feature){.number = number, .size_bytes = sizeof size_bytes + STRING_BYTES};
-    memcpy(feature->bytes, &size_bytes, sizeof size_bytes);
-    (void)snprintf((char *)feature->bytes + sizeof size_bytes, STRING_BYTES, "%s", text);
-}
-
-static void add_feature(struct feature *features, size_t *count, unsigned number, const void *bytes,
-                        size_t size_bytes)
-{
-    struct feature *feature = &features[(*count)++];
-    *feature = (struct feature){.number = number, .size_bytes = size_bytes};
-    memcpy(feature->bytes, bytes, size_bytes);
-}
-
-/* In the order of their numbers. Returns how many there are. */
-static size_t make_features(const struct profile *profile, struct feature *features)
-{
-    size_t count = 0;
-    int64_t offset_ns = 0;
-    const uint64_t times[2] = {profile->first_ns, profile->last_ns};
-    add_text_feature(features, &count, FEATURE_VERSION, "cpu-profilerd " CPU_PROFILERD_VERSION);
-    add_text_feature(features, &count, FEATURE_ARCH, "x86_64");
-    add_feature(features, &count, FEATURE_SAMPLE_TIME, times, sizeof times);
-    if (profile_wall_offset_ns(profile, &offset_ns)) {
-        const struct {
-            uint32_t version;
-            uint32_t clock;
-            uint64_t wall_ns;
-            uint64_t time_ns;
-        } clock = {1, CLOCK_BOOTTIME, profile->first_ns + (uint64_t)offset_ns, profile->first_ns};
-        add_feature(features, &count, FEATURE_CLOCK_DATA, &clock, sizeof clock);
-    }
-    return count;
-}
-
-/* Their places, behind the data, and then they themselves. */
-static void write_features(FILE *file, const struct feature *features, size_t count,
-                           uint64_t offset)
-{
-    offset += count * sizeof(struct file_section);
-    for (size_t i = 0; i < count; i++) {
-        const struct file_section section = {offset, features[i].size_bytes};
-        (void)fwrite(&section, 1, sizeof section, file);
-        offset += features[i].size_bytes;
-    }
-    for (size_t i = 0; i < count; i++) {
-        (void)fwrite(features[i].bytes, 1, features[i].size_bytes, file);
-    }
-}
-
-static struct file_attribute make_attribute(const struct perf_data *writer)
-{
-    return (struct file_attribute){
-        .attribute = {
-            .type = PERF_TYPE_SOFTWARE,
-            .size = sizeof(struct perf_event_attr),
-            .config = PERF_COUNT_SW_CPU_CLOCK,
-            .sample_period = writer->period,
-            .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                           PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
-            .mmap = 1,
-            .mmap2 = 1,
-            .comm = 1,
-            .ksymbol = 1,
-            .build_id = 1,
-            .sample_id_all = 1,
-            .exclude_guest = 1, /* readers show it in the name of the event where it is not */
-            .use_clockid = 1,
-            .clockid = CLOCK_BOOTTIME,
-        }};
-}
-
-static void write_file(struct perf_data *writer, FILE *file)
-{
-    struct feature features[FEATURE_MAX];
-    size_t feature_count = make_features(writer->profile, features);
-    const struct file_attribute attribute = make_attribute(writer);
-    struct file_head head = {
-        .magic = "PERFILE2",
-        .size_bytes = sizeof head,
-        .attribute_bytes = sizeof attribute,
-        .attributes = {sizeof head, sizeof attribute},
-        .data = {sizeof head + sizeof attribute, 0},
-    };
-    for (size_t i = 0; i < feature_count; i++) {
-        head.features[features[i].number / 64] |= UINT64_C(1) << features[i].number % 64;
-    }
-    write_records(writer, NULL);
-    head.data.size_bytes = writer->records.written_bytes;
-    (void)fwrite(&head, 1, sizeof head, file);
-    (void)fwrite(&attribute, 1, sizeof attribute, file);
-    write_records(writer, file);
-    write_features(file, features, feature_count, head.data.offset + head.data.size_bytes);
-}
-
 int perf_data_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
     uint64_t period_ns = profile_period_ns(profile);
     cleanup_(perf_data_done) struct perf_data writer = {.profile = profile,
                                                         .period = period_ns > 0 ? period_ns : 1};
-    (void)options;
     int r = prepare(&writer);
-    if (r == 0) {
-        write_file(&writer, file);
+    if (r < 0) {
+        return r;
     }
-    return r;
+    if (options->is_piped) {
+        perf_header_begin_pipe(file, writer.period, profile);
+        write_records(&writer, file);
+        return 0;
+    }
+    write_records(&writer, NULL);
+    uint64_t data_bytes = writer.records.written_bytes;
+    perf_header_begin_file(file, writer.period, data_bytes, profile);
+    write_records(&writer, file);
+    perf_header_end_file(file, data_bytes, profile);
+    return 0;
 }

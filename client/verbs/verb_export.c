@@ -130,9 +130,18 @@ static const struct command_line line = {
     .operand_at = AT(path),
 };
 
+/* Whether what reads the output cannot seek in it: a pipe, or a device. */
+static bool is_piped(const char *path)
+{
+    struct stat status;
+    int r = strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &status) : stat(path, &status);
+    return r == 0 && !S_ISREG(status.st_mode);
+}
+
 /* The file gets its name only when all of it is there. */
 static int export_file(const struct profile *profile, const struct export_request *request)
 {
+    struct export_options choices = request->options;
     cleanup_(output_freep) struct output *output = NULL;
     struct fault fault = {0};
     if (output_open(request->output_path, &output, &fault) < 0) {
@@ -144,8 +153,9 @@ static int export_file(const struct profile *profile, const struct export_reques
     if (input_is_recording(request->output_path)) {
         output_leave_old(output);
     }
+    choices.is_piped = is_piped(request->output_path);
     FILE *file = output_stream(output);
-    if (file == NULL || request->format->print(file, profile, &request->options) < 0) {
+    if (file == NULL || request->format->print(file, profile, &choices) < 0) {
         return complain("%s: there is not enough memory", request->output_path);
     }
     if (output_finish(output, &fault) < 0) {

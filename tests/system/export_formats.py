@@ -162,6 +162,10 @@ def check_formats(profctl, recordings, folder):
             output = export(profctl, path, name)
             period = PERIOD_NS if has_period else 1
             compare(what, reader.read(output, period, folder), expected, reader.shown)
+            if name == "perf-data":  # which is another thing as a file
+                file = os.path.join(folder, "seekable.perf")
+                export(profctl, path, name, "-o", file)
+                compare(what + " as a file", reader.read(open(file, "rb").read(), period, folder), expected, reader.shown)
             if reader.has_frames:
                 output = export(profctl, path, name, "--lost-frame")
                 compare(what + " with --lost-frame", reader.read(output, period, folder), expected + collections.Counter(
@@ -251,11 +255,15 @@ def check_perf_names(profctl, maker, folder):
         finish(recording, 0)
         recording.stack(7, [base + outermost])
         recording.write(maker, path + ".fxt")
-        with open(path + ".perf", "wb") as file:
-            file.write(export(profctl, path + ".fxt", "perf-data"))
-        text = export_readers.perf(folder, "script", "-i", path + ".perf", "-F", "ip,sym,dso")
-        if not re.search(rf"^\s+[0-9a-f]+ outermost \({re.escape(path)}\)$", text, re.M):
-            export_readers.complain("perf-data", f"{program}: perf sees {text!r}")
+        export(profctl, path + ".fxt", "perf-data", "-o", path + ".perf")
+        piped = export(profctl, path + ".fxt", "perf-data")
+        for file, content in ((path + ".perf", None), ("-", piped)):
+            text = export_readers.perf(folder, "script", "-i", file, "-F", "ip,sym,dso", content=content)
+            if not re.search(rf"^\s+[0-9a-f]+ outermost \({re.escape(path)}\)$", text, re.M):
+                export_readers.complain("perf-data", f"{program}: perf sees {text!r}")
+            listed = export_readers.perf(folder, "buildid-list", "-i", file, content=content)
+            if listed.split() != [build_id, path]:
+                export_readers.complain("perf-data", f"{program}: perf lists {listed!r}")
 
 
 def check_markup_names(profctl, folder):

@@ -528,8 +528,8 @@ def perfetto_books(output):
 known = {"name": None, "exact": None, "kernel": [], "lost": 0}
 
 
-def perf(folder, *arguments):
-    done = subprocess.run(["perf", *arguments], capture_output=True, env={**os.environ, "HOME": folder}, cwd=folder)
+def perf(folder, *arguments, content=None):
+    done = subprocess.run(["perf", *arguments], input=content, capture_output=True, env={**os.environ, "HOME": folder}, cwd=folder)
     if done.returncode != 0:
         complain("perf", f"{arguments}: status {done.returncode}: {done.stderr[:300]!r}")
     return done.stdout.decode("utf-8")
@@ -538,10 +538,12 @@ def perf(folder, *arguments):
 def read_perf_data(output, period, folder):
     """By perf itself. It has names for the kernel's functions only; the others are known by their addresses."""
     found = collections.Counter()
-    path = os.path.join(folder, "perf.data")
-    with open(path, "wb") as file:
-        file.write(output)
-    text = perf(folder, "script", "--ns", "-i", path, "-F", "comm,pid,tid,cpu,time,period,event,ip,sym")
+    path, content = "-", output
+    if output[8:16] != struct.pack("<Q", 16):  # a file, not what goes through a pipe
+        path, content = os.path.join(folder, "perf.data"), None
+        with open(path, "wb") as file:
+            file.write(output)
+    text = perf(folder, "script", "--ns", "-i", path, "-F", "comm,pid,tid,cpu,time,period,event,ip,sym", content=content)
     for event in text.split("\n\n"):
         head, *frames = event.strip("\n").split("\n")
         if not head:
@@ -553,7 +555,7 @@ def read_perf_data(output, period, folder):
         leaf = re.fullmatch(r"\s*([0-9a-f]+) (.*)", frames[0]) if frames else None
         address = int(leaf[1], 16) if leaf else 0
         found[leaf[2] if leaf and leaf[2] != "[unknown]" else known["name"](address)] += 1
-    report = perf(folder, "report", "--stdio", "-i", path)
+    report = perf(folder, "report", "--stdio", "-i", path, content=content)
     lost = re.search(r"Total Lost Samples: (\d+)", report)
     # Of a file without samples perf prints no such line.
     if found and (lost is None or int(lost[1]) != known["lost"]):

@@ -25,6 +25,7 @@ struct export_options {
     enum export_root root; /* of formats with `has_roots` */
     /* A stack of the one frame "[lost]" stands for the ticks that the books miss. */
     bool has_lost_frame;
+    bool is_piped; /* its reader cannot seek; for formats that differ then */
 };
 
 /* Prints the whole profile. Returns 0, or -ENOMEM; errors of the file are its owner's to ask for.
