@@ -48,6 +48,18 @@ bool lines_about_is_sound(const struct lines_about *about)
            is_text(about->alternate, sizeof about->alternate);
 }
 
+bool lines_ranges_are_sound(const uint64_t *vaddrs, const struct function_range *ranges,
+                            size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_empty = ranges[i].start == 0 && ranges[i].end == 0;
+        if (!is_empty && (ranges[i].start > vaddrs[i] || ranges[i].end <= vaddrs[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int lines_answer_size(const struct lines_answer_header *header, size_t address_count,
                       size_t *ret_bytes)
 {

@@ -7,6 +7,7 @@
  */
 
 #include "demangle.h"
+#include "function_ranges.h"
 #include "inlines.h"
 #include "lines_dwarf.h"
 #include "lines_wire.h"
@@ -18,6 +19,11 @@
 
 /* Whether an answer to LINES_OPEN is well formed. */
 bool lines_about_is_sound(const struct lines_about *about);
+
+/* Whether an answer to LINES_FUNCTIONS is one for these addresses: each range holds its address, or
+ * is 0 and 0. */
+bool lines_ranges_are_sound(const uint64_t *vaddrs, const struct function_range *ranges,
+                            size_t count);
 
 /*
  * How many bytes follow the header of an answer for so many addresses. Returns 0, or -EBADMSG: they

@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "confine.h"
 #include "descriptors.h"
+#include "function_ranges.h"
 #include "lines.h"
 #include "lines_answer.h"
 #include "lines_dwarf.h"
@@ -130,6 +131,22 @@ static void answer_read(const struct lines_file *file, uint64_t count)
     }
 }
 
+static void answer_functions(const struct lines_file *file, uint64_t count)
+{
+    cleanup_(freep) uint64_t *vaddrs = calloc(count + 1, sizeof *vaddrs);
+    cleanup_(freep) struct function_range *ranges = calloc(count + 1, sizeof *ranges);
+    if (ranges == NULL || vaddrs == NULL || !read_whole(vaddrs, count * sizeof *vaddrs)) {
+        _exit(EXIT_FAILURE);
+    }
+    const struct lines_functions_header header = {
+        .error = file == NULL ? -EBADMSG : function_ranges_find(file->fd, vaddrs, count, ranges),
+    };
+    write_whole(&header, sizeof header);
+    if (header.error == 0) {
+        write_whole(ranges, count * sizeof *ranges);
+    }
+}
+
 static void answer_open(struct lines_file **file, bool is_alternate, int fd)
 {
     struct lines_about about;
@@ -166,6 +183,9 @@ static _Noreturn void lines_reader(void)
             break;
         case LINES_READ:
             answer_read(file, question.address_count);
+            break;
+        case LINES_FUNCTIONS:
+            answer_functions(file, question.address_count);
             break;
         }
     }

@@ -29,6 +29,7 @@ struct search {
     struct lines_remote *remote;
     struct lines_worker *sharer; /* borrowed; of an alternate: it has the file that needs it */
     struct lines_found found;    /* owned */
+    bool needs_code;             /* the file itself is wanted, whatever its debugging information */
     bool has_broken;
     bool has_lost;    /* the child that is asked is gone */
     bool has_skipped; /* a file was not looked at, since no child would survive it */
@@ -138,7 +139,7 @@ static int try_descriptor(struct search *search, int fd, const char *path, bool 
     if (!is_wanted(search, &about)) {
         return 0;
     }
-    if (make_whole(search, worker, path, &about)) {
+    if (search->needs_code || make_whole(search, worker, path, &about)) {
         search->found.worker = worker;
         search->found.path = strdup(path);
         return search->found.path == NULL ? -ENOMEM : 0;
@@ -257,6 +258,26 @@ static bool find_alternate(struct search *parent, struct lines_worker *worker, c
     return is_found;
 }
 
+/* The end of a search: `r` is what its steps gave. */
+static int finish(struct search *search, int r, struct lines_found *ret)
+{
+    if (search->found.path == NULL) {
+        /* One file of the module, however many places were to be looked at. */
+        search->readers->losses.count += search->has_skipped && !search->has_lost;
+        return r < 0 ? r : search->has_broken ? -EBADMSG : -ENOENT;
+    }
+    *ret = search->found;
+    return 0;
+}
+
+int lines_search_module(struct lines_readers *readers, const char *module,
+                        const struct lines_build_id *build_id, struct lines_found *ret)
+{
+    struct search search = {
+        .readers = readers, .module = module, .build_id = build_id, .needs_code = true};
+    return finish(&search, try_path(&search, module, NULL), ret);
+}
+
 int lines_search(struct lines_readers *readers, const char *module,
                  const struct lines_build_id *build_id, struct lines_remote *remote,
                  struct lines_found *ret)
@@ -267,11 +288,5 @@ int lines_search(struct lines_readers *readers, const char *module,
     if (r == 0) {
         r = try_remote(&search);
     }
-    if (search.found.path == NULL) {
-        /* One file of the module, however many places were to be looked at. */
-        readers->losses.count += search.has_skipped && !search.has_lost;
-        return r < 0 ? r : search.has_broken ? -EBADMSG : -ENOENT;
-    }
-    *ret = search.found;
-    return 0;
+    return finish(&search, r, ret);
 }

@@ -52,6 +52,10 @@ struct lines_found {
     char *path;                  /* owned: free() */
 };
 
+/* The module's own file, if it is there with this build-id. Returns as lines_search(). */
+int lines_search_module(struct lines_readers *readers, const char *module,
+                        const struct lines_build_id *build_id, struct lines_found *ret);
+
 /*
  * The file for the module of this name and build-id: the module's own, one below /usr/lib/debug,
  * the one that the module links to, then the one that `remote` (NULL: none) has. Returns 0;

@@ -10,6 +10,8 @@
  *   LINES_OPEN, LINES_OPEN_ALTERNATE   with one descriptor -> struct lines_about
  *   LINES_READ                         then `address_count` addresses, sorted, of 64 bits each
  *                                      -> struct lines_answer_header and what it counts
+ *   LINES_FUNCTIONS                    the same -> struct lines_functions_header and a struct
+ *                                      function_range for each address
  */
 
 #include <stdint.h>
@@ -29,7 +31,8 @@
 enum lines_request {
     LINES_OPEN = 1,       /* forgets the files before */
     LINES_OPEN_ALTERNATE, /* what the file that is open shares with others (dwz) */
-    LINES_READ,           /* of the file that is open */
+    LINES_READ,           /* of the file that is open, as the next */
+    LINES_FUNCTIONS,
 };
 
 struct lines_settings {
@@ -62,6 +65,11 @@ struct lines_answer_header {
     uint32_t frame_count;
     uint32_t text_count;
     uint64_t text_bytes;
+};
+
+struct lines_functions_header {
+    int32_t error; /* 0, or a negative errno value; then nothing follows */
+    uint32_t zero;
 };
 
 struct lines_answer_chain {

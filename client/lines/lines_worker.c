@@ -284,6 +284,26 @@ int lines_worker_read(struct lines_worker *worker, const uint64_t *vaddrs, size_
     return r;
 }
 
+int lines_worker_functions(struct lines_worker *worker, const uint64_t *vaddrs, size_t count,
+                           struct function_range *ret)
+{
+    const struct lines_question question = {.request = LINES_FUNCTIONS, .address_count = count};
+    struct lines_functions_header header = {0};
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + worker->limit_ns;
+    int r = send_whole(worker, &question, sizeof question, -1, end_ns);
+    if (r == 0) {
+        r = send_whole(worker, vaddrs, count * sizeof *vaddrs, -1, end_ns);
+    }
+    if (r == 0) {
+        r = receive(worker, &header, sizeof header, end_ns);
+    }
+    if (r < 0 || header.error != 0) {
+        return r < 0 ? r : -EBADMSG;
+    }
+    r = receive(worker, ret, count * sizeof *ret, end_ns);
+    return r == 0 && !lines_ranges_are_sound(vaddrs, ret, count) ? refuse(worker) : r;
+}
+
 const char *lines_worker_ending(const struct lines_worker *worker)
 {
     return worker->ending;

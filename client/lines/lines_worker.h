@@ -7,6 +7,7 @@
  * and the child; no more.
  */
 
+#include "function_ranges.h"
 #include "lines_wire.h"
 
 #include <stdbool.h>
@@ -39,6 +40,14 @@ int lines_worker_open(struct lines_worker *worker, enum lines_request request, i
 int lines_worker_read(struct lines_worker *worker, const uint64_t *vaddrs, size_t count,
                       uint64_t *left_bytes, struct lines_answer_header *ret_header,
                       void **ret_body);
+
+/*
+ * Has the child find the functions that hold addresses (borrowed) of the open file. `ret` has as
+ * many ranges as there are addresses: each holds its address, or is empty. Returns as
+ * lines_worker_read(), but never -ENOMEM.
+ */
+int lines_worker_functions(struct lines_worker *worker, const uint64_t *vaddrs, size_t count,
+                           struct function_range *ret);
 
 /* How the child ended, after -EPIPE or -ETIME. Borrowed, until it is freed. */
 const char *lines_worker_ending(const struct lines_worker *worker);

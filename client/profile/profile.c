@@ -33,6 +33,7 @@ struct profile *profile_free(struct profile *profile)
             free(profile->tables);
         }
         inlines_done(&profile->inlines);
+        unnamed_done(&profile->unnamed);
         free(profile->groups);
         free(profile->session_json);
         free(profile->books_json);
@@ -49,7 +50,8 @@ void profile_freep(struct profile **profile)
 uint64_t profile_made_bytes(const struct profile *profile)
 {
     return intern_size_bytes(&profile->texts) + intern_size_bytes(&profile->stacks) +
-           intern_size_bytes(&profile->chains) + intern_size_bytes(&profile->frames);
+           intern_size_bytes(&profile->chains) + intern_size_bytes(&profile->frames) +
+           intern_size_bytes(&profile->unnamed.addresses);
 }
 
 uint64_t profile_made_bytes_max(const struct profile *profile)

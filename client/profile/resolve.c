@@ -140,9 +140,12 @@ static int append_named(struct resolver *resolver, const char *name, bool is_ker
     return r < 0 ? r : append_frame(resolver, &frame, count);
 }
 
-/* What stands for a function that nothing names: the module's name where an address in it says
- * nothing, else that and the address. */
-static int name_unnamed(struct profile *profile, uint32_t module, uint64_t address,
+/*
+ * What stands for a function that nothing names: the module's name where an address in it says
+ * nothing, else that and where the function begins or, if that is not known, the address. `back`
+ * is how much lower than the stack's `vaddr` is.
+ */
+static int name_unnamed(struct profile *profile, uint32_t module, uint64_t vaddr, uint64_t back,
                         bool is_nameless, uint32_t *ret_name)
 {
     if (profile->modules[module].is_anonymous || is_nameless) {
@@ -150,6 +153,11 @@ static int name_unnamed(struct profile *profile, uint32_t module, uint64_t addre
         return 0;
     }
     cleanup_(freep) char *name = NULL;
+    const struct unnamed_function *function = unnamed_find(&profile->unnamed, module, vaddr);
+    uint64_t address = function == NULL ? vaddr + back : function->start;
+    if (function == NULL && unnamed_add(&profile->unnamed, module, vaddr) < 0) {
+        return -ENOMEM;
+    }
     const char *basename = profile_text(profile, profile->modules[module].basename);
     if (asprintf(&name, "%s+0x%" PRIx64, basename, address) < 0) {
         name = NULL;
@@ -222,7 +230,7 @@ static int append_address(struct resolver *resolver, const struct place *place,
         r = inlines_add(&profile->inlines, mapping->module, vaddr);
     }
     if (r == 0 && frame.name == INTERN_NONE) {
-        r = name_unnamed(profile, mapping->module, vaddr + back, is_nameless, &frame.name);
+        r = name_unnamed(profile, mapping->module, vaddr, back, is_nameless, &frame.name);
     }
     return r < 0 ? r : append_inlined(resolver, &frame, vaddr, count);
 }

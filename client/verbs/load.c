@@ -56,7 +56,7 @@ static void complain_losses(const struct lines_losses *losses)
         (void)snprintf(more, sizeof more, "; so with %zu more files", losses->count - 1);
     }
     if (losses->count > 0) {
-        (void)complain("%s: the process that reads debugging information %s; the module is shown "
+        (void)complain("%s: the process that reads files of programs %s; the module is shown "
                        "without%s",
                        losses->path, losses->ending, more);
     }
@@ -78,11 +78,12 @@ static void complain_no_room(const char *path, const struct profile *profile)
     }
 }
 
-static int add_lines(const char *path, bool has_lines, struct profile *profile)
+static int add_lines(const char *path, enum lines_detail detail, struct profile *profile)
 {
-    cleanup_(lines_remote_freep) struct lines_remote *remote = lines_remote_new();
+    cleanup_(lines_remote_freep) struct lines_remote *remote =
+        detail == LINES_WANT_FUNCTIONS ? NULL : lines_remote_new();
     struct lines_losses losses = {0};
-    if (lines_add(profile, has_lines, remote, &losses) < 0) {
+    if (lines_add(profile, detail, remote, &losses) < 0) {
         return complain("%s: there is not enough memory", path);
     }
     complain_losses(&losses);
@@ -95,8 +96,12 @@ static int add_lines(const char *path, bool has_lines, struct profile *profile)
 
 int load_detail(const char *path, enum load_detail detail, struct profile *profile)
 {
-    int status =
-        detail == LOAD_FUNCTIONS ? EXIT_DONE : add_lines(path, detail == LOAD_LINES, profile);
+    static const enum lines_detail details[] = {
+        [LOAD_FUNCTIONS] = LINES_WANT_FUNCTIONS,
+        [LOAD_INLINED] = LINES_WANT_INLINED,
+        [LOAD_LINES] = LINES_WANT_LINES,
+    };
+    int status = detail == LOAD_ADDRESSES ? EXIT_DONE : add_lines(path, details[detail], profile);
     complain_no_room(path, profile);
     return status;
 }

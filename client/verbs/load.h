@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "options.h"
 #include "profile.h"
 #include "selection.h"
 
@@ -17,11 +18,12 @@ int load_profile(const char *path, enum profile_names names, struct profile **re
  */
 int load_selection(const char *path, const struct selection *selection, struct profile *profile);
 
-/* What a verb was asked to show of debugging information. */
+/* What a verb was asked to show of what files of this machine know. */
 enum load_detail {
-    LOAD_FUNCTIONS, /* nothing: the functions that the recording names */
+    LOAD_FUNCTIONS, /* functions: those that the recording names, and where others begin */
     LOAD_INLINED,   /* inlined functions */
     LOAD_LINES,     /* these, and files and lines */
+    LOAD_ADDRESSES, /* nothing: no file is opened, and what has no name is shown by its address */
 };
 
 /*
@@ -30,6 +32,13 @@ enum load_detail {
  * status.
  */
 int load_detail(const char *path, enum load_detail detail, struct profile *profile);
+
+#define OPTION_ADDRESSES(at)                                                                       \
+    {                                                                                              \
+        0, "addresses", NULL,                                                                      \
+            "functions without a name are shown by each address;\nno file is opened for them",     \
+            options_raise, (at), LOAD_ADDRESSES                                                    \
+    }
 
 /* Complains about a recording that is cut off or damaged. Returns EXIT_FAILED. */
 int complain_truncated(const char *path, const struct input_summary *input);

@@ -115,6 +115,7 @@ static const struct verb_option options[] = {
      "a stack of the one frame [lost] stands for the ticks that\n"
      "the books miss",
      options_flag, AT(options.has_lost_frame), 0},
+    OPTION_ADDRESSES(AT(detail)),
     OPTIONS_SELECT(AT(selection)),
     {'o', "output", "FILE",
      "where to; a name that ends in .gz is compressed, \"-\" is\nstandard output (-)",

@@ -121,6 +121,7 @@ static const struct verb_option options[] = {
      LOAD_LINES},
     {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
      AT(names), PROFILE_NAMES_MANGLED},
+    OPTION_ADDRESSES(AT(detail)),
     OPTIONS_SELECT(AT(selection)),
     OPTION_JSON(AT(is_json)),
     {0},

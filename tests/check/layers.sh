@@ -43,7 +43,7 @@ client/cli/*                  common json                             | cjson zl
 client/recording/*            common json fxt                         | cjson zlib
 client/profile/demangle.*     common                                  | iberty
 client/profile/*              common json fxt recording               | cjson
-client/lines/*                common profile                          | elf kernel
+client/lines/*                common symbolize profile                | elf kernel
 client/attach/*               common json library cli                 | cjson
 client/read/*                 common json library cli recording attach | cjson
 client/record/*               common json config library cli recording attach | cjson

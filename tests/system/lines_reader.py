@@ -2,7 +2,7 @@
 """What lines_reader.sh says.  lines_reader.py PROFCTL MAKER FOLDER UID shrinks|hangs|vast...
 lines_reader.py PROFCTL MAKER FOLDER UNDER_FILTER useless: where no child can work; /usr/lib/debug may be written to."""
 import json, os, shutil, signal, subprocess, sys, time
-from recording_maker import Recording
+from recording_maker import Recording, SYMBOLS
 
 START = 0x401000
 ENTRIES = 6000000  # of 13 bytes; a reader takes a second for them at least, and 38 s are its limit
@@ -185,6 +185,8 @@ def check(profctl, maker, folder, uid, what):
         recording.name(number, 0, "test")
         recording.module(number, 1, path, identity if path == big else build_id(path), 0, 0x800000)
         recording.sample(number, START + 16 if path == big else symbol(path, "work"))
+    # With a name for its code, the file is opened once, for its lines.
+    recording.data(SYMBOLS, {"build_id": identity, "module": big, "start": START, "size": 8192, "name": "big"})
     recording.write(maker, f"{folder}/p.fxt")
     report, messages, wrong = run(profctl, uid, f"{folder}/p.fxt", big, what)
     states = {f["module"]: f["state"] for f in report["debug_files"]} if report else {}

@@ -163,3 +163,19 @@ TEST(refuses_more_frames_than_a_profile_has)
     intern_done(&texts);
     free(example.header);
 }
+
+TEST(refuses_functions_that_do_not_hold_their_addresses)
+{
+    static const struct {
+        struct function_range range;
+        bool is_sound;
+    } cases[] = {
+        {{0, 0}, true},  {{7, 8}, true},  {{0, UINT64_MAX}, true}, {{7, 7}, false},
+        {{8, 9}, false}, {{0, 7}, false}, {{8, 7}, false},         {{1, 0}, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const uint64_t vaddrs[] = {3, 7};
+        const struct function_range ranges[] = {{0, 4}, cases[i].range};
+        assert_int_equal(lines_ranges_are_sound(vaddrs, ranges, 2), cases[i].is_sound);
+    }
+}

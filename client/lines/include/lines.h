@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Adds to a profile what debugging information knows: inlined functions become frames, and
- * functions that the recording cannot name get names. A child without rights parses the files. Says
- * nothing itself: each module's `source` and `debug_file` tell what was found.
+ * Adds to a profile what files of this machine know. A function that the recording cannot name
+ * becomes one frame, by the call-frame information of its module. Debugging information makes
+ * inlined functions frames, and has more names. A child without rights parses the files. Says
+ * nothing itself: each module's `source` and `debug_file` tell what was found of the latter.
  */
 
 #include "lines_remote.h"
@@ -22,12 +23,18 @@ struct lines_losses {
     char ending[160];  /* and what became of its child: "was ended by signal 7 (Bus error)" */
 };
 
+enum lines_detail {
+    LINES_WANT_FUNCTIONS, /* where functions without names begin: no file is opened without need */
+    LINES_WANT_INLINED,   /* and what was inlined */
+    LINES_WANT_LINES,     /* and files and lines, by which frames are told apart then */
+};
+
 /*
- * Looks all addresses of the profile's stacks up, and resolves its samples again. With `has_lines`
- * frames have files and lines too, and are told apart by them. `remote` is asked for what this
- * machine does not have; NULL: none is. Returns 0 with `*ret_losses`, or -ENOMEM.
+ * Looks all addresses of the profile's stacks up, and resolves its samples again where that changes
+ * them. `remote` is asked for debugging information that this machine does not have; NULL: none is.
+ * Returns 0 with `*ret_losses`, or -ENOMEM.
  */
-int lines_add(struct profile *profile, bool has_lines, struct lines_remote *remote,
+int lines_add(struct profile *profile, enum lines_detail detail, struct lines_remote *remote,
               struct lines_losses *ret_losses);
 
 /* Is the child that parses, and never returns, where the arguments of main() say so. */

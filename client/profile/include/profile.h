@@ -20,6 +20,7 @@
 #include "inlines.h"
 #include "intern.h"
 #include "recording.h"
+#include "unnamed.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,6 +114,7 @@ struct profile {
     uint64_t plain_count;    /* or without what debugging information says */
     bool is_resolved;        /* once; what comes then may find no room for a sample */
     struct inlines inlines;
+    struct unnamed unnamed;
     struct profile_group *groups; /* owned */
     size_t group_capacity;
     size_t group_count;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Addresses in files of which the recording names no function. Resolving adds them; who reads the
+ * files gives them the function that has them, and when samples are resolved again each such
+ * function is one frame instead of one for each address.
+ */
+
+#include "inlines.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Its code, by the module's own addresses. */
+struct unnamed_function {
+    uint64_t start;
+    uint64_t end; /* not above `start` where none is known */
+};
+
+/* All zero is an empty table. */
+struct unnamed {
+    struct intern addresses;            /* struct inline_address */
+    struct unnamed_function *functions; /* owned; by item of `addresses` */
+    size_t capacity;
+};
+
+void unnamed_done(struct unnamed *table);
+
+/* Adds an address of which nothing is known yet, if it is new. Returns 0, or -ENOMEM. */
+int unnamed_add(struct unnamed *table, uint32_t module, uint64_t vaddr);
+
+/* The function that has an address, or NULL where none is known. Borrowed. */
+const struct unnamed_function *unnamed_find(const struct unnamed *table, uint32_t module,
+                                            uint64_t vaddr);

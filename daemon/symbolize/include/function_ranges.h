@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The code of a function, by the file's own addresses. */
+struct function_range {
+    uint64_t start;
+    uint64_t end; /* `start` where none is known */
+};
+
+/*
+ * Finds the functions that hold some addresses (borrowed) of an ELF program or library, as its
+ * .eh_frame tells them, which a stripped file has too. `ret` has a range for each address: where
+ * two functions hold it the one that begins last, and where none does 0 and 0. Reads the file
+ * (borrowed) with pread() only.
+ *
+ * Returns 0; -EBADMSG: not an ELF program or library, or a broken one; -E2BIG: more .eh_frame than
+ * is read; -ENOMEM.
+ */
+int function_ranges_find(int fd, const uint64_t *addresses, size_t count,
+                         struct function_range *ret);
