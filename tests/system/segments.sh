@@ -31,10 +31,10 @@ kept=$(json "$WORK/books.json" "d['total']['kept']")
 # is_linkers MODULE ADDRESS: whether the address lies in a section that the linker makes. The programs were built
 # with symbols, and nothing else of them has none: the head of .plt, where a call goes that is not bound yet.
 is_linkers() {
-    local name start size
-    while read -r name start size; do
+    local start size
+    while read -r start size; do
         [ $(($2)) -ge $((16#$start)) ] && [ $(($2)) -lt $((16#$start + 16#$size)) ] && return 0
-    done < <(readelf --sections --wide "$1" | sed 's/^ *\[ *[0-9]*\]//' | awk '$1 ~ /^\.plt/ { print $1, $3, $5 }')
+    done < <(readelf --sections --wide "$1" | sed 's/^ *\[ *[0-9]*\]//' | awk '$1 ~ /^\.plt/ { print $3, $5 }')
     return 1
 }
 
