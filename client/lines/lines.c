@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "lines_answer.h"
+#include "lines_build_id.h"
 #include "lines_search.h"
 
 #include <string.h>
@@ -28,29 +29,6 @@ static int compare_wanted(const void *left, const void *right)
     const struct wanted *b = right;
     int r = (a->module > b->module) - (a->module < b->module);
     return r != 0 ? r : (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
-}
-
-static bool read_digit(char digit, uint8_t *ret)
-{
-    const char *digits = "0123456789abcdef";
-    const char *found = digit == '\0' ? NULL : strchr(digits, digit);
-    *ret = found == NULL ? 0 : (uint8_t)(found - digits);
-    return found != NULL;
-}
-
-/* From hex, as the profile has it; false where there is none, or one too long to be looked for. */
-static bool read_build_id(const char *text, struct lines_build_id *ret)
-{
-    size_t length = strlen(text);
-    *ret = (struct lines_build_id){.size_bytes = length / 2};
-    bool is_good = length > 0 && length % 2 == 0 && ret->size_bytes <= sizeof ret->bytes;
-    for (size_t i = 0; is_good && i < ret->size_bytes; i++) {
-        uint8_t high = 0;
-        uint8_t low = 0;
-        is_good = read_digit(text[2 * i], &high) && read_digit(text[2 * i + 1], &low);
-        ret->bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    return is_good;
 }
 
 /* The addresses of a module that are wanted, as the child takes them. Returned: free(); NULL: there
@@ -111,7 +89,7 @@ static int ask_for_lines(struct asking *asking, const struct wanted *wanted, siz
     if (name[0] != '/' || module->source == INLINES_BROKEN) {
         return 0;
     }
-    if (!read_build_id(profile_text(profile, module->build_id), &build_id)) {
+    if (!lines_build_id_read(profile_text(profile, module->build_id), &build_id)) {
         module->source = INLINES_NO_BUILD_ID;
         return 0;
     }
@@ -157,7 +135,8 @@ static int ask_for_functions(struct asking *asking, const struct wanted *wanted,
     struct lines_found found = {0};
     struct lines_build_id build_id;
     const char *name = profile_text(profile, module->name);
-    if (name[0] != '/' || !read_build_id(profile_text(profile, module->build_id), &build_id)) {
+    if (name[0] != '/' ||
+        !lines_build_id_read(profile_text(profile, module->build_id), &build_id)) {
         return 0;
     }
     int r = lines_search_module(asking->readers, name, &build_id, &found);

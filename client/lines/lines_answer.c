@@ -60,6 +60,20 @@ bool lines_ranges_are_sound(const uint64_t *vaddrs, const struct function_range 
     return true;
 }
 
+bool lines_code_is_sound(uint64_t start, uint64_t end, const struct disassembly_line *lines,
+                         size_t count)
+{
+    uint64_t least = start;
+    for (size_t i = 0; i < count; i++) {
+        if (lines[i].address < least || lines[i].address >= end ||
+            !is_text(lines[i].text, sizeof lines[i].text)) {
+            return false;
+        }
+        least = lines[i].address + 1;
+    }
+    return true;
+}
+
 int lines_answer_size(const struct lines_answer_header *header, size_t address_count,
                       size_t *ret_bytes)
 {

@@ -7,6 +7,7 @@
  */
 
 #include "demangle.h"
+#include "disassembly.h"
 #include "function_ranges.h"
 #include "inlines.h"
 #include "lines_dwarf.h"
@@ -24,6 +25,11 @@ bool lines_about_is_sound(const struct lines_about *about);
  * is 0 and 0. */
 bool lines_ranges_are_sound(const uint64_t *vaddrs, const struct function_range *ranges,
                             size_t count);
+
+/* Whether an answer to LINES_CODE is one for that range: its addresses rise and lie in it, and each
+ * text ends. */
+bool lines_code_is_sound(uint64_t start, uint64_t end, const struct disassembly_line *lines,
+                         size_t count);
 
 /*
  * How many bytes follow the header of an answer for so many addresses. Returns 0, or -EBADMSG: they

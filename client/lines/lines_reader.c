@@ -8,9 +8,11 @@
 #include "cleanup.h"
 #include "confine.h"
 #include "descriptors.h"
+#include "disassembly.h"
 #include "function_ranges.h"
 #include "lines.h"
 #include "lines_answer.h"
+#include "lines_code.h"
 #include "lines_dwarf.h"
 #include "lines_file.h"
 #include "lines_wire.h"
@@ -131,6 +133,15 @@ static void answer_read(const struct lines_file *file, uint64_t count)
     }
 }
 
+static void answer_list(int error, const void *items, size_t count, size_t item_bytes)
+{
+    const struct lines_list_header header = {.error = error, .count = (uint32_t)count};
+    write_whole(&header, sizeof header);
+    if (error == 0) {
+        write_whole(items, count * item_bytes);
+    }
+}
+
 static void answer_functions(const struct lines_file *file, uint64_t count)
 {
     cleanup_(freep) uint64_t *vaddrs = calloc(count + 1, sizeof *vaddrs);
@@ -138,13 +149,23 @@ static void answer_functions(const struct lines_file *file, uint64_t count)
     if (ranges == NULL || vaddrs == NULL || !read_whole(vaddrs, count * sizeof *vaddrs)) {
         _exit(EXIT_FAILURE);
     }
-    const struct lines_functions_header header = {
-        .error = file == NULL ? -EBADMSG : function_ranges_find(file->fd, vaddrs, count, ranges),
-    };
-    write_whole(&header, sizeof header);
-    if (header.error == 0) {
-        write_whole(ranges, count * sizeof *ranges);
+    int r = file == NULL ? -EBADMSG : function_ranges_find(file->fd, vaddrs, count, ranges);
+    answer_list(r, ranges, count, sizeof *ranges);
+}
+
+static void answer_code(const struct lines_file *file)
+{
+    uint64_t range[2];
+    if (!read_whole(range, sizeof range) || range[1] < range[0] ||
+        range[1] - range[0] > LINES_CODE_BYTES_MAX) {
+        _exit(EXIT_FAILURE);
     }
+    size_t count = 0;
+    cleanup_(freep) struct disassembly_line *lines = calloc(range[1] - range[0] + 1, sizeof *lines);
+    int r = lines == NULL  ? -ENOMEM
+            : file == NULL ? -EBADMSG
+                           : disassembly_read(file->fd, range[0], range[1], lines, &count);
+    answer_list(r, lines, count, sizeof *lines);
 }
 
 static void answer_open(struct lines_file **file, bool is_alternate, int fd)
@@ -183,6 +204,9 @@ static _Noreturn void lines_reader(void)
             break;
         case LINES_READ:
             answer_read(file, question.address_count);
+            break;
+        case LINES_CODE:
+            answer_code(file);
             break;
         case LINES_FUNCTIONS:
             answer_functions(file, question.address_count);

@@ -8,15 +8,11 @@
  */
 
 #include "lines.h"
+#include "lines_build_id.h"
 #include "lines_remote.h"
 #include "lines_worker.h"
 
 #include <sys/types.h>
-
-struct lines_build_id {
-    uint8_t bytes[LINES_BUILD_ID_BYTES_MAX];
-    size_t size_bytes;
-};
 
 enum lines_reader_of {
     LINES_READER_OF_ROOT,

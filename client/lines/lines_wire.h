@@ -10,8 +10,10 @@
  *   LINES_OPEN, LINES_OPEN_ALTERNATE   with one descriptor -> struct lines_about
  *   LINES_READ                         then `address_count` addresses, sorted, of 64 bits each
  *                                      -> struct lines_answer_header and what it counts
- *   LINES_FUNCTIONS                    the same -> struct lines_functions_header and a struct
+ *   LINES_FUNCTIONS                    the same -> struct lines_list_header and a struct
  *                                      function_range for each address
+ *   LINES_CODE                         then two addresses -> struct lines_list_header and as many
+ *                                      struct disassembly_line, for what lies between them
  */
 
 #include <stdint.h>
@@ -33,6 +35,7 @@ enum lines_request {
     LINES_OPEN_ALTERNATE, /* what the file that is open shares with others (dwz) */
     LINES_READ,           /* of the file that is open, as the next */
     LINES_FUNCTIONS,
+    LINES_CODE,
 };
 
 struct lines_settings {
@@ -67,9 +70,9 @@ struct lines_answer_header {
     uint64_t text_bytes;
 };
 
-struct lines_functions_header {
+struct lines_list_header {
     int32_t error; /* 0, or a negative errno value; then nothing follows */
-    uint32_t zero;
+    uint32_t count;
 };
 
 struct lines_answer_chain {

@@ -95,7 +95,7 @@ int lines_worker_start(struct lines_worker **ret)
 }
 
 /* Ends the child and finds out how it ended. */
-static void end(struct lines_worker *worker)
+static void end_child(struct lines_worker *worker)
 {
     worker->socket_fd = close_fd(worker->socket_fd);
     worker->pipe_fd = close_fd(worker->pipe_fd);
@@ -112,7 +112,7 @@ static void end(struct lines_worker *worker)
 struct lines_worker *lines_worker_free(struct lines_worker *worker)
 {
     if (worker != NULL) {
-        end(worker);
+        end_child(worker);
         free(worker);
     }
     return NULL;
@@ -136,7 +136,7 @@ static int lose(struct lines_worker *worker)
     cleanup_(closep) int pid_fd = pidfd_open(worker->pid, 0);
     struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
     (void)poll(&ended, 1, END_WAIT_MS);
-    end(worker);
+    end_child(worker);
     if (!worker->has_status) {
         (void)snprintf(worker->ending, sizeof worker->ending,
                        "was killed, and how it ended is not known");
@@ -159,7 +159,7 @@ static int lose(struct lines_worker *worker)
 /* What the child says makes no sense. */
 static int refuse(struct lines_worker *worker)
 {
-    end(worker);
+    end_child(worker);
     (void)snprintf(worker->ending, sizeof worker->ending, "gave an answer that makes no sense");
     return -EPIPE;
 }
@@ -176,7 +176,7 @@ static int wait_for(struct lines_worker *worker, int fd, short events, uint64_t 
             return 0;
         }
         if (ready == 0 || errno != EINTR) {
-            end(worker);
+            end_child(worker);
             (void)snprintf(worker->ending, sizeof worker->ending, "did not answer for %u s",
                            (unsigned)(worker->limit_ns / NS_PER_S));
             return -ETIME;
@@ -274,7 +274,7 @@ int lines_worker_read(struct lines_worker *worker, const uint64_t *vaddrs, size_
     *left_bytes -= body_bytes;
     body = malloc(body_bytes + 1);
     if (body == NULL) {
-        end(worker);
+        end_child(worker);
         return -ENOMEM;
     }
     r = receive(worker, body, body_bytes, end_ns);
@@ -284,12 +284,12 @@ int lines_worker_read(struct lines_worker *worker, const uint64_t *vaddrs, size_
     return r;
 }
 
-int lines_worker_functions(struct lines_worker *worker, const uint64_t *vaddrs, size_t count,
-                           struct function_range *ret)
+/* Asks about addresses of the open file, for a list. Returns 0 with how many items follow. */
+static int ask_for_list(struct lines_worker *worker, enum lines_request request,
+                        const uint64_t *vaddrs, size_t count, uint64_t end_ns, size_t *ret_count)
 {
-    const struct lines_question question = {.request = LINES_FUNCTIONS, .address_count = count};
-    struct lines_functions_header header = {0};
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + worker->limit_ns;
+    const struct lines_question question = {.request = (uint32_t)request, .address_count = count};
+    struct lines_list_header header = {0};
     int r = send_whole(worker, &question, sizeof question, -1, end_ns);
     if (r == 0) {
         r = send_whole(worker, vaddrs, count * sizeof *vaddrs, -1, end_ns);
@@ -297,11 +297,53 @@ int lines_worker_functions(struct lines_worker *worker, const uint64_t *vaddrs, 
     if (r == 0) {
         r = receive(worker, &header, sizeof header, end_ns);
     }
-    if (r < 0 || header.error != 0) {
-        return r < 0 ? r : -EBADMSG;
+    *ret_count = header.count;
+    return r == 0 && header.error != 0 ? -EBADMSG : r;
+}
+
+int lines_worker_functions(struct lines_worker *worker, const uint64_t *vaddrs, size_t count,
+                           struct function_range *ret)
+{
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + worker->limit_ns;
+    size_t answer_count = 0;
+    int r = ask_for_list(worker, LINES_FUNCTIONS, vaddrs, count, end_ns, &answer_count);
+    if (r == 0 && answer_count != count) {
+        r = refuse(worker);
     }
-    r = receive(worker, ret, count * sizeof *ret, end_ns);
+    if (r == 0) {
+        r = receive(worker, ret, count * sizeof *ret, end_ns);
+    }
     return r == 0 && !lines_ranges_are_sound(vaddrs, ret, count) ? refuse(worker) : r;
+}
+
+int lines_worker_code(struct lines_worker *worker, uint64_t start, uint64_t end,
+                      struct disassembly_line **ret, size_t *ret_count)
+{
+    const uint64_t range[] = {start, end};
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + worker->limit_ns;
+    cleanup_(freep) struct disassembly_line *lines = NULL;
+    size_t count = 0;
+    int r = ask_for_list(worker, LINES_CODE, range, 2, end_ns, &count);
+    if (r < 0) {
+        return r;
+    }
+    if (count > end - start) {
+        return refuse(worker);
+    }
+    lines = calloc(count + 1, sizeof *lines);
+    if (lines == NULL) {
+        end_child(worker);
+        return -ENOMEM;
+    }
+    r = receive(worker, lines, count * sizeof *lines, end_ns);
+    if (r == 0 && !lines_code_is_sound(start, end, lines, count)) {
+        return refuse(worker);
+    }
+    if (r == 0) {
+        *ret = take_ptr(lines);
+        *ret_count = count;
+    }
+    return r;
 }
 
 const char *lines_worker_ending(const struct lines_worker *worker)

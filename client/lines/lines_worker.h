@@ -7,6 +7,7 @@
  * and the child; no more.
  */
 
+#include "disassembly.h"
 #include "function_ranges.h"
 #include "lines_wire.h"
 
@@ -48,6 +49,14 @@ int lines_worker_read(struct lines_worker *worker, const uint64_t *vaddrs, size_
  */
 int lines_worker_functions(struct lines_worker *worker, const uint64_t *vaddrs, size_t count,
                            struct function_range *ret);
+
+/*
+ * Has the child disassemble what the open file has between two addresses, at most
+ * LINES_CODE_BYTES_MAX. Returns 0 with the lines (returned: free()), by rising addresses in that
+ * range, their texts ended; else as lines_worker_read().
+ */
+int lines_worker_code(struct lines_worker *worker, uint64_t start, uint64_t end,
+                      struct disassembly_line **ret, size_t *ret_count);
 
 /* How the child ended, after -EPIPE or -ETIME. Borrowed, until it is freed. */
 const char *lines_worker_ending(const struct lines_worker *worker);

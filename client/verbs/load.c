@@ -7,7 +7,6 @@
 #include "load.h"
 
 #include "cleanup.h"
-#include "lines.h"
 #include "options.h"
 
 #include <inttypes.h>
@@ -49,7 +48,7 @@ int load_selection(const char *path, const struct selection *selection, struct p
 }
 
 /* One line, however many files were lost. */
-static void complain_losses(const struct lines_losses *losses)
+void complain_losses(const struct lines_losses *losses)
 {
     char more[64] = "";
     if (losses->count > 1) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include "lines.h"
 #include "options.h"
 #include "profile.h"
 #include "selection.h"
@@ -39,6 +40,9 @@ int load_detail(const char *path, enum load_detail detail, struct profile *profi
             "functions without a name are shown by each address;\nno file is opened for them",     \
             options_raise, (at), LOAD_ADDRESSES                                                    \
     }
+
+/* Complains about files that ended the child which read them, if there are any. */
+void complain_losses(const struct lines_losses *losses);
 
 /* Complains about a recording that is cut off or damaged. Returns EXIT_FAILED. */
 int complain_truncated(const char *path, const struct input_summary *input);

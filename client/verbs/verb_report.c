@@ -3,6 +3,7 @@
 /*
  * `profctl report`: where the time of a recording went.
  */
+#include "annotation.h"
 #include "cleanup.h"
 #include "load.h"
 #include "options.h"
@@ -30,6 +31,7 @@ struct report_request {
     enum load_detail detail;
     const char *callers_of; /* borrowed, as the next; NULL: not asked for */
     const char *callees_of;
+    const char *annotated;
     double min_percent;
     struct selection selection;
     bool has_tree;
@@ -104,6 +106,10 @@ static const struct verb_option options[] = {
     {0, "callers", "F", "a tree of what called the function F; F may be a glob", options_text,
      AT(callers_of), 0},
     {0, "callees", "F", "a tree of what F called", options_text, AT(callees_of), 0},
+    {0, "annotate", "F",
+     "where in F the time went: by lines of its source, or by\n"
+     "instructions where that is not on this machine",
+     options_text, AT(annotated), 0},
     {0, "min", "PERCENT", "cut branches of a tree with fewer of the samples (1)", take_percent,
      AT(min_percent), 0},
     {0, "per-second", NULL, "when each row of a list had its samples", options_flag, AT(has_series),
@@ -128,10 +134,11 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl report FILE [--tree | --callers F | --callees F] [OPTION...]",
+    .usage = "profctl report FILE [VIEW] [OPTION...]",
     .help = "Shows where the time of a recording went, as a list or a tree. FILE may be\n"
             "compressed with gzip; \"-\" is standard input.\n",
-    .more_help = "self counts the samples that were in the row itself, total also those that it\n"
+    .more_help = "VIEW is --tree, --callers F, --callees F or --annotate F; without one, a list.\n"
+                 "self counts the samples that were in the row itself, total also those that it\n"
                  "had called, each stack once. In a tree a sample is on one path: the callees of\n"
                  "F are those of its outermost call, the callers those of its innermost.\n",
     .options = options,
@@ -167,6 +174,12 @@ static bool is_tree(const struct report_request *request)
     return request->has_tree || request->callers_of != NULL || request->callees_of != NULL;
 }
 
+static int complain_no_function(const struct report_request *request, const char *function)
+{
+    return complain("%s: no stack has a function '%s'; profctl report -n 0 lists all",
+                    request->path, function);
+}
+
 static int print_tree(const struct report_request *request, const struct profile *profile,
                       const struct summary *summary)
 {
@@ -192,10 +205,33 @@ static int print_tree(const struct report_request *request, const struct profile
         page_close(&page);
     }
     if (r == TREE_NO_FUNCTION) {
-        return complain("%s: no stack has a function '%s'; profctl report -n 0 lists all",
-                        request->path, tree.function);
+        return complain_no_function(request, tree.function);
     }
     return r < 0 ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
+}
+
+static int print_annotation(const struct report_request *request, const struct profile *profile,
+                            const struct summary *summary)
+{
+    cleanup_(annotation_done) struct annotation annotation = {0};
+    struct page page;
+    int r = annotation_build(profile, request->annotated, &annotation);
+    if (r == ANNOTATION_NO_FUNCTION) {
+        return complain_no_function(request, request->annotated);
+    }
+    if (r < 0) {
+        return complain("%s: there is not enough memory", request->path);
+    }
+    complain_losses(&annotation.code.losses);
+    if (request->is_json) {
+        annotation_print_json(stdout, profile, summary, &annotation);
+        return EXIT_DONE;
+    }
+    page_open(request->is_wide, &page);
+    annotation_print_text(&page, profile, summary, &annotation);
+    summary_print_foot(&page, profile, summary, request->has_books);
+    page_close(&page);
+    return EXIT_DONE;
 }
 
 static int print_report(const struct report_request *request)
@@ -213,17 +249,37 @@ static int print_report(const struct report_request *request)
     if (summary_take(profile, &summary) < 0) {
         return complain("%s: there is not enough memory", request->path);
     }
-    int print_status = is_tree(request) ? print_tree(request, profile, &summary)
-                                        : print_flat(request, profile, &summary);
+    int print_status = request->annotated != NULL ? print_annotation(request, profile, &summary)
+                       : is_tree(request)         ? print_tree(request, profile, &summary)
+                                                  : print_flat(request, profile, &summary);
     return print_status == EXIT_DONE ? status : print_status;
+}
+
+static int check_annotation(const struct report_request *request)
+{
+    if (request->by != REPORT_BY_FUNCTION || request->has_series ||
+        request->sort != REPORT_SORT_SELF || request->limit != ROWS_UNSAID ||
+        request->min_percent != MIN_PERCENT_UNSAID || request->is_inverted) {
+        return options_refuse(&line, "--annotate: shows one function whole; leave --by, --sort, "
+                                     "--per-second, -n, --min and --inverted out");
+    }
+    if (request->detail == LOAD_ADDRESSES) {
+        return options_refuse(&line, "--annotate: is read from files; leave --addresses out");
+    }
+    return EXIT_DONE;
 }
 
 /* Refuses options that say nothing together. */
 static int check_views(const struct report_request *request)
 {
-    if (request->has_tree + (request->callers_of != NULL) + (request->callees_of != NULL) > 1) {
-        return options_refuse(&line, "--tree, --callers, --callees: are one view each; leave all "
-                                     "but one out");
+    if (request->has_tree + (request->callers_of != NULL) + (request->callees_of != NULL) +
+            (request->annotated != NULL) >
+        1) {
+        return options_refuse(&line, "--tree, --callers, --callees, --annotate: are one view each; "
+                                     "leave all but one out");
+    }
+    if (request->annotated != NULL) {
+        return check_annotation(request);
     }
     if (request->is_inverted && !request->has_tree) {
         return options_refuse(&line, "--inverted: turns a tree round; add --tree");
@@ -255,7 +311,8 @@ int verb_report(int argc, char **argv)
         .min_percent = MIN_PERCENT_UNSAID,
     };
     int status = options_take(&line, argc, argv, &request);
-    if (request.by == REPORT_BY_LINE) {
+    if ((request.by == REPORT_BY_LINE || request.annotated != NULL) &&
+        request.detail != LOAD_ADDRESSES) {
         request.detail = LOAD_LINES;
     }
     if (status == OPTIONS_TAKEN) {

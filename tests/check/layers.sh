@@ -24,6 +24,7 @@ daemon/symbolize/debug_frame.* common                                 | elf zlib
 daemon/symbolize/mini_debug.*  common                                 | elf lzma
 daemon/symbolize/code_decoder.* common                                | zydis
 daemon/symbolize/entry_code.*  common                                 | zydis
+daemon/symbolize/disassembly.* common                                 | zydis
 daemon/symbolize/*            common                                  | elf
 daemon/sample/*               common symbolize                        |
 daemon/perf/*                 common                                  | perf_event
@@ -47,7 +48,7 @@ client/lines/*                common symbolize profile                | elf kern
 client/attach/*               common json library cli                 | cjson
 client/read/*                 common json library cli recording attach | cjson
 client/record/*               common json config library cli recording attach | cjson
-client/report/*               common json cli profile                 | cjson
+client/report/*               common json cli profile lines           | cjson
 client/export/*               common json fxt cli profile lines           | cjson protobuf perf_event
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |

@@ -71,7 +71,7 @@ expect 2 '--sort: name: is neither self nor total' report --sort name a
 for percent in x -1 101 nan 1x ''; do
     expect 2 "--min: $percent: is not a percentage" report --tree --min "$percent" a
 done
-expect 2 '--tree, --callers, --callees: are one view each' report --callers f --callees g a
+expect 2 '--tree, --callers, --callees, --annotate: are one view each' report --callers f --callees g a
 expect 2 '--inverted: turns a tree round; add --tree' report --inverted a
 expect 2 '--by: a tree is one of functions' report --tree --by thread a
 expect 2 '--sort: a tree is by total' report --tree --sort total a
@@ -139,6 +139,10 @@ for verb in report dump 'export --format folded'; do
 done
 
 expect 1 "magic: no stack has a function 'main'" report "$WORK/magic" --callers main
+expect 1 "magic: no stack has a function 'main'" report "$WORK/magic" --annotate main
+expect 2 'are one view each; leave all but one out' report "$WORK/magic" --annotate main --tree
+expect 2 '--annotate: shows one function whole; leave --by' report "$WORK/magic" --annotate main --by module
+expect 2 '--annotate: is read from files' report "$WORK/magic" --annotate main --addresses
 expect 1 "magic: no sample was in a module 'libc'" report "$WORK/magic" --module libc
 
 # Outputs that cannot be written; nothing is left behind.

@@ -179,3 +179,22 @@ TEST(refuses_functions_that_do_not_hold_their_addresses)
         assert_int_equal(lines_ranges_are_sound(vaddrs, ranges, 2), cases[i].is_sound);
     }
 }
+
+TEST(refuses_code_that_is_not_of_its_range)
+{
+    static const struct {
+        uint64_t addresses[2];
+        bool is_sound;
+    } cases[] = {
+        {{4, 5}, true},  {{4, 7}, true},  {{4, 4}, false},
+        {{5, 4}, false}, {{3, 5}, false}, {{4, 8}, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct disassembly_line lines[] = {{cases[i].addresses[0], "nop"},
+                                                 {cases[i].addresses[1], "ret"}};
+        assert_int_equal(lines_code_is_sound(4, 8, lines, 2), cases[i].is_sound);
+    }
+    struct disassembly_line endless = {.address = 4};
+    memset(endless.text, 'x', sizeof endless.text);
+    assert_int_equal(lines_code_is_sound(4, 8, &endless, 1), false);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Finds the function first, then counts where in it samples were. Lines are counted once for each
+ * different chain of frames, since frames have them; addresses once for each sample that has the
+ * function. Instructions take the place of lines where there is no source to be shown.
+ */
+#include "annotation.h"
+
+#include "annotation_source.h"
+#include "cleanup.h"
+#include "compare.h"
+#include "definitions.h"
+#include "grow.h"
+#include "places.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+/* A function that matches. */
+struct candidate {
+    uint32_t name;
+    uint32_t module; /* its path, or INTERN_NONE */
+};
+
+struct counts {
+    uint64_t self;
+    uint64_t total;
+    uint64_t last; /* the chain or sample that was counted last, + 1 */
+};
+
+/* Padded by hand, since its bytes are a key. */
+struct row_key {
+    uint64_t address;
+    uint32_t file;
+    uint32_t line;
+};
+
+struct builder {
+    const struct profile *profile;
+    struct annotation *annotation;
+    struct intern candidates; /* struct candidate */
+    struct counts *counts;    /* owned; by candidate */
+    uint32_t *of_frame;       /* owned; by frame of the profile: a candidate or INTERN_NONE */
+    uint64_t *chain_counts;   /* owned; by chain: its samples */
+    uint32_t chosen;          /* the candidate */
+    struct intern keys;       /* struct row_key; an item's number is its row's */
+    uint64_t *row_last;       /* owned; by row: the chain or sample that it has counted, + 1 */
+    size_t row_last_capacity;
+    bool has_range; /* of the function's code: */
+    uint32_t module;
+    uint64_t start;
+    uint64_t end;
+};
+
+static void builder_done(struct builder *builder)
+{
+    intern_done(&builder->candidates);
+    free(builder->counts);
+    free(builder->of_frame);
+    free(builder->chain_counts);
+    intern_done(&builder->keys);
+    free(builder->row_last);
+}
+
+void annotation_done(struct annotation *annotation)
+{
+    for (size_t i = 0; i < annotation->file_count; i++) {
+        free(annotation->files[i].text);
+        free(annotation->files[i].lines);
+    }
+    free(annotation->files);
+    free(annotation->rows);
+    lines_code_done(&annotation->code);
+    *annotation = (struct annotation){0};
+}
+
+static int mark_frame(struct builder *builder, uint32_t item)
+{
+    const struct profile_frame *frame = profile_frame(builder->profile, item);
+    const struct candidate candidate = {
+        .name = frame->name,
+        .module = frame->module == INTERN_NONE ? INTERN_NONE
+                                               : builder->profile->modules[frame->module].name,
+    };
+    return intern_add(&builder->candidates, &candidate, sizeof candidate, &builder->of_frame[item]);
+}
+
+/* Finds the frames of functions that match: by their whole name, or, where none has it, as a glob.
+ */
+static int mark_frames(struct builder *builder, const char *function)
+{
+    const struct profile *profile = builder->profile;
+    size_t count = profile->frames.item_count;
+    builder->of_frame = calloc(count + 1, sizeof *builder->of_frame);
+    builder->chain_counts = calloc(profile->chains.item_count + 1, sizeof *builder->chain_counts);
+    int r = builder->of_frame == NULL || builder->chain_counts == NULL ? -ENOMEM : 0;
+    for (int by_glob = 0; by_glob < 2 && r == 0 && builder->candidates.item_count == 0; by_glob++) {
+        for (size_t i = 0; i < count && r == 0; i++) {
+            const char *name = profile_text(profile, profile_frame(profile, (uint32_t)i)->name);
+            bool is_match =
+                by_glob == 0 ? strcmp(function, name) == 0 : fnmatch(function, name, 0) == 0;
+            builder->of_frame[i] = INTERN_NONE;
+            r = is_match ? mark_frame(builder, (uint32_t)i) : 0;
+        }
+    }
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        builder->chain_counts[profile->samples[i].chain]++;
+    }
+    return r;
+}
+
+/* Takes the candidate with the most samples. */
+static int choose(struct builder *builder)
+{
+    const struct profile *profile = builder->profile;
+    size_t count = builder->candidates.item_count;
+    size_t match_count = 0;
+    builder->counts = calloc(count + 1, sizeof *builder->counts);
+    if (builder->counts == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t chain = 0; chain < profile->chains.item_count; chain++) {
+        size_t frame_count = 0;
+        const uint32_t *frames = profile_chain(profile, (uint32_t)chain, &frame_count);
+        for (size_t i = 0; i < frame_count && builder->chain_counts[chain] > 0; i++) {
+            uint32_t item = builder->of_frame[frames[i]];
+            if (item != INTERN_NONE && builder->counts[item].last != chain + 1) {
+                builder->counts[item].last = chain + 1;
+                builder->counts[item].total += builder->chain_counts[chain];
+                builder->counts[item].self += i == 0 ? builder->chain_counts[chain] : 0;
+            }
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct counts *best = &builder->counts[builder->chosen];
+        const struct counts *counts = &builder->counts[i];
+        match_count += counts->total > 0;
+        if (counts->self > best->self ||
+            (counts->self == best->self && counts->total > best->total)) {
+            builder->chosen = (uint32_t)i;
+        }
+    }
+    if (match_count == 0) {
+        return ANNOTATION_NO_FUNCTION;
+    }
+    builder->annotation->other_count = match_count - 1;
+    return 0;
+}
+
+/* Counts samples at a place, once for each `number` of a chain or a sample. */
+static int count_place(struct builder *builder, const struct row_key *key, uint64_t number,
+                       uint64_t samples, bool is_self)
+{
+    struct annotation *annotation = builder->annotation;
+    uint32_t item = 0;
+    int r = intern_add(&builder->keys, key, sizeof *key, &item);
+    if (r < 0 || grow(annotation->rows, annotation->row_capacity, (size_t)item + 1) < 0 ||
+        grow(builder->row_last, builder->row_last_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    struct annotation_row *row = &annotation->rows[item];
+    if (item == annotation->row_count) {
+        *row = (struct annotation_row){key->file, key->line, key->address, 0, 0};
+        builder->row_last[item] = 0;
+        annotation->row_count++;
+    }
+    row->self += is_self ? samples : 0;
+    row->total += builder->row_last[item] == number ? 0 : samples;
+    builder->row_last[item] = number;
+    return 0;
+}
+
+/* Counts the lines of all chains that have the function. */
+static int count_lines(struct builder *builder)
+{
+    const struct profile *profile = builder->profile;
+    int r = 0;
+    for (size_t chain = 0; chain < profile->chains.item_count && r == 0; chain++) {
+        size_t count = 0;
+        const uint32_t *frames = profile_chain(profile, (uint32_t)chain, &count);
+        for (size_t i = 0; i < count && builder->chain_counts[chain] > 0 && r == 0; i++) {
+            const struct profile_frame *frame = profile_frame(profile, frames[i]);
+            const struct row_key key = {.file = frame->line > 0 ? frame->file : INTERN_NONE,
+                                        .line = frame->file == INTERN_NONE ? 0 : frame->line};
+            if (builder->of_frame[frames[i]] == builder->chosen) {
+                r = count_place(builder, &key, chain + 1, builder->chain_counts[chain], i == 0);
+            }
+        }
+    }
+    return r;
+}
+
+/* Which code the function has, as the recording or its file says. */
+static void find_range(struct builder *builder, const struct profile_sample *sample,
+                       const struct stack_place *place, const struct module_address *at)
+{
+    struct defined_function defined;
+    const struct unnamed_function *unnamed =
+        unnamed_find(&builder->profile->unnamed, at->module, at->address);
+    if (builder->has_range) {
+        return;
+    }
+    if (unnamed != NULL) {
+        builder->start = unnamed->start;
+        builder->end = unnamed->end;
+    } else if (defined_function_find(builder->profile, sample, place, &defined)) {
+        uint64_t instruction = place->address - (place->is_caller && place->address > 0 ? 1 : 0);
+        builder->start = at->address - (instruction - defined.start);
+        builder->end = builder->start + defined.size_bytes;
+    } else {
+        return;
+    }
+    builder->module = at->module;
+    builder->has_range = builder->start < builder->end;
+}
+
+/* Counts the addresses at which a sample is in the function: in its code, which has that of
+ * functions that were inlined into it. */
+static int count_sample(struct builder *builder, size_t number)
+{
+    const struct profile_sample *sample = &builder->profile->samples[number];
+    struct place_walk walk;
+    struct stack_place place;
+    int r = 0;
+    place_walk_begin(&walk, builder->profile, sample);
+    for (bool is_leaf = true; r == 0 && place_walk_next(&walk, &place); is_leaf = false) {
+        struct module_address at;
+        bool is_in = false;
+        for (size_t i = 0; i < place.frame_count; i++) {
+            is_in |= builder->of_frame[place.frames[i]] == builder->chosen;
+        }
+        if (!is_in || !place_find_module(builder->profile, sample, &place, &at)) {
+            continue;
+        }
+        const struct row_key key = {.address = at.address, .file = INTERN_NONE};
+        r = count_place(builder, &key, number + 1, 1, is_leaf);
+        find_range(builder, sample, &place, &at);
+    }
+    return r;
+}
+
+static int count_addresses(struct builder *builder)
+{
+    const struct profile *profile = builder->profile;
+    cleanup_(freep) bool *has_function = calloc(profile->chains.item_count + 1, sizeof(bool));
+    int r = has_function == NULL ? -ENOMEM : 0;
+    for (size_t chain = 0; chain < profile->chains.item_count && r == 0; chain++) {
+        size_t count = 0;
+        const uint32_t *frames = profile_chain(profile, (uint32_t)chain, &count);
+        for (size_t i = 0; i < count; i++) {
+            has_function[chain] |= builder->of_frame[frames[i]] == builder->chosen;
+        }
+    }
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        r = has_function[profile->samples[i].chain] ? count_sample(builder, i) : 0;
+    }
+    return r;
+}
+
+static int compare_rows(const void *left, const void *right, void *userdata)
+{
+    const struct profile *profile = userdata;
+    const struct annotation_row *a = left;
+    const struct annotation_row *b = right;
+    int r = (a->file == INTERN_NONE) - (b->file == INTERN_NONE);
+    if (r == 0 && a->file != b->file) {
+        r = strcmp(profile_text(profile, a->file), profile_text(profile, b->file));
+    }
+    r = r == 0 ? compare_u64(a->line, b->line) : r;
+    return r == 0 ? compare_u64(a->address, b->address) : r;
+}
+
+static void sort_rows(struct builder *builder)
+{
+    struct annotation *annotation = builder->annotation;
+    if (annotation->row_count > 0) {
+        qsort_r(annotation->rows, annotation->row_count, sizeof *annotation->rows, compare_rows,
+                (void *)(uintptr_t)builder->profile);
+    }
+}
+
+/* The file that most of the samples were in; INTERN_NONE: no line is known. */
+static uint32_t main_file(const struct annotation *annotation)
+{
+    uint64_t most = 0;
+    uint64_t sum = 0;
+    uint32_t best = INTERN_NONE;
+    for (size_t i = 0; i < annotation->row_count; i++) {
+        const struct annotation_row *row = &annotation->rows[i];
+        bool is_same = i > 0 && annotation->rows[i - 1].file == row->file;
+        sum = (is_same ? sum : 0) + row->total;
+        if (sum > most && row->file != INTERN_NONE) {
+            most = sum;
+            best = row->file;
+        }
+    }
+    return best;
+}
+
+static uint64_t sum_self(const struct annotation *annotation)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < annotation->row_count; i++) {
+        sum += annotation->rows[i].self;
+    }
+    return sum;
+}
+
+/* Lines become instructions, if there are any to be shown, or if no line is known. */
+static int take_code(struct builder *builder)
+{
+    struct annotation *annotation = builder->annotation;
+    struct annotation lines = *annotation;
+    annotation->rows = NULL;
+    annotation->row_capacity = 0;
+    annotation->row_count = 0;
+    intern_done(&builder->keys);
+    int r = count_addresses(builder);
+    if (r == 0 && builder->has_range) {
+        r = lines_code_read(builder->profile, builder->module, builder->start, builder->end,
+                            &annotation->code);
+        r = r == -ENOMEM ? r : 0;
+    }
+    bool is_better = annotation->code.count > 0 || annotation->missing_source == INTERN_NONE;
+    free(is_better ? lines.rows : annotation->rows);
+    if (is_better) {
+        annotation->kind = ANNOTATION_CODE;
+        annotation->self = sum_self(annotation);
+        sort_rows(builder);
+    } else {
+        annotation->rows = lines.rows;
+        annotation->row_capacity = lines.row_capacity;
+        annotation->row_count = lines.row_count;
+    }
+    return r;
+}
+
+int annotation_build(const struct profile *profile, const char *function, struct annotation *ret)
+{
+    *ret =
+        (struct annotation){.sample_count = profile->sample_count, .missing_source = INTERN_NONE};
+    cleanup_(builder_done) struct builder builder = {.profile = profile, .annotation = ret};
+    int r = mark_frames(&builder, function);
+    r = r == 0 ? choose(&builder) : r;
+    if (r != 0) {
+        return r;
+    }
+    size_t size_bytes = 0;
+    const struct candidate *chosen = intern_bytes(&builder.candidates, builder.chosen, &size_bytes);
+    ret->name = chosen->name;
+    ret->module = chosen->module;
+    ret->self = builder.counts[builder.chosen].self;
+    ret->total = builder.counts[builder.chosen].total;
+    r = count_lines(&builder);
+    if (r < 0) {
+        return r;
+    }
+    sort_rows(&builder);
+    r = annotation_read_source(profile, ret);
+    if (r < 0) {
+        return r;
+    }
+    uint32_t file = main_file(ret);
+    if (file != INTERN_NONE && annotation_find_file(ret, file) != NULL) {
+        return 0;
+    }
+    ret->missing_source = file;
+    return take_code(&builder);
+}

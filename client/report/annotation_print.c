@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints an annotation: the lines that samples were at, and a few around each, with "..." where
+ * some are left out. JSON has only the lines with samples.
+ */
+#include "annotation.h"
+
+#include "annotation_source.h"
+#include "json_out.h"
+#include "percent.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define AROUND        ((uint64_t)3) /* lines that are shown before and behind one with samples */
+#define HOT_PERCENT   5
+#define NUMBERS_WIDTH ((size_t)18) /* of the percentages, with their gaps */
+
+/* What is being printed: a file's lines, or all of the code. */
+struct listing {
+    const struct page *page;
+    const struct annotation *annotation;
+    const struct annotation_row *rows; /* those of the listing */
+    size_t row_count;
+    size_t place_width; /* of line numbers or addresses */
+};
+
+static void print_percent(const struct listing *listing, uint64_t samples, bool may_be_hot)
+{
+    double percent = percent_of(samples, listing->annotation->sample_count);
+    bool is_hot = may_be_hot && percent >= HOT_PERCENT;
+    if (samples == 0) {
+        (void)fputs("         ", listing->page->file);
+    } else {
+        (void)fprintf(listing->page->file, "%s%7.2f%s  ",
+                      is_hot ? page_style(listing->page, PAGE_HOT) : "", percent,
+                      is_hot ? page_style(listing->page, PAGE_PLAIN) : "");
+    }
+}
+
+/* `row` NULL: no sample was there; `place` NULL: it is not known where they were. */
+static void print_line(const struct listing *listing, const struct annotation_row *row,
+                       const char *place, const char *text)
+{
+    const struct page *page = listing->page;
+    size_t used = NUMBERS_WIDTH + listing->place_width + 2;
+    print_percent(listing, row == NULL ? 0 : row->self, true);
+    print_percent(listing, row == NULL ? 0 : row->total, false);
+    (void)fprintf(page->file, "%*s", (int)listing->place_width, place);
+    if (text[0] != '\0') {
+        (void)fputs("  ", page->file);
+        text_print_fitted(page->file, text,
+                          page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - used,
+                          false);
+    }
+    (void)fputc('\n', page->file);
+}
+
+static void print_titles(const struct listing *listing, const char *place, const char *text)
+{
+    (void)fprintf(listing->page->file, "%s self %%  total %%  %*s%s%s%s\n",
+                  page_style(listing->page, PAGE_TITLE), (int)listing->place_width, place,
+                  text[0] == '\0' ? "" : "  ", text, page_style(listing->page, PAGE_PLAIN));
+}
+
+static void print_gap(const struct listing *listing)
+{
+    (void)fprintf(listing->page->file, "%*s...\n", (int)(NUMBERS_WIDTH + listing->place_width) - 3,
+                  "");
+}
+
+/* Prints a source file's lines: those of `listing`, and what is around them if it could be read. */
+static void print_source(const struct listing *listing, const struct annotation_file *file)
+{
+    char place[24];
+    uint64_t next = 0; /* the first line that is not printed yet */
+    uint64_t line_count = file == NULL ? 0 : file->line_count;
+    print_titles(listing, "line", "source");
+    for (size_t i = 0; i < listing->row_count; i++) {
+        const struct annotation_row *row = &listing->rows[i];
+        uint64_t from = row->line > AROUND ? row->line - AROUND : 1;
+        if (next > 0 && from > next) {
+            print_gap(listing);
+        }
+        from = from > next ? from : next;
+        for (uint64_t line = from; line < row->line && line <= line_count; line++) {
+            (void)snprintf(place, sizeof place, "%" PRIu64, line);
+            print_line(listing, NULL, place, file->lines[line - 1]);
+        }
+        (void)snprintf(place, sizeof place, "%" PRIu32, row->line);
+        print_line(listing, row, row->line == 0 ? "-" : place,
+                   row->line == 0           ? "(line not known)"
+                   : row->line > line_count ? ""
+                                            : file->lines[row->line - 1]);
+        next = (uint64_t)row->line + 1;
+        uint64_t until = i + 1 < listing->row_count ? listing->rows[i + 1].line : UINT64_MAX;
+        for (; next <= row->line + AROUND && next < until && next <= line_count; next++) {
+            (void)snprintf(place, sizeof place, "%" PRIu64, next);
+            print_line(listing, NULL, place, file->lines[next - 1]);
+        }
+    }
+}
+
+/* A heading and the lines of each file. */
+static void print_files(const struct page *page, const struct profile *profile,
+                        const struct annotation *annotation)
+{
+    for (size_t i = 0, next = 0; i < annotation->row_count; i = next) {
+        uint32_t file = annotation->rows[i].file;
+        while (next < annotation->row_count && annotation->rows[next].file == file) {
+            next++;
+        }
+        int width = snprintf(NULL, 0, "%" PRIu64, annotation->rows[next - 1].line + AROUND);
+        const struct listing listing = {
+            .page = page,
+            .annotation = annotation,
+            .rows = &annotation->rows[i],
+            .row_count = next - i,
+            .place_width = width > 4 ? (size_t)width : 4,
+        };
+        if (file != INTERN_NONE) {
+            text_print_fitted(page->file, profile_text(profile, file), page->columns, false);
+            (void)fputc('\n', page->file);
+        }
+        print_source(&listing, annotation_find_file(annotation, file));
+        (void)fputc('\n', page->file);
+    }
+}
+
+/* The row of an instruction: the address of a caller is one within it. */
+static const struct annotation_row *row_of(const struct listing *listing, size_t number,
+                                           size_t *next, struct annotation_row *sum)
+{
+    const struct annotation *annotation = listing->annotation;
+    uint64_t end = number + 1 < annotation->code.count
+                       ? annotation->code.instructions[number + 1].address
+                       : UINT64_MAX;
+    *sum = (struct annotation_row){0};
+    for (; *next < listing->row_count && listing->rows[*next].address < end; (*next)++) {
+        sum->self += listing->rows[*next].self;
+        sum->total += listing->rows[*next].total;
+    }
+    return sum->total > 0 ? sum : NULL;
+}
+
+static void print_instructions(const struct listing *listing)
+{
+    const struct annotation *annotation = listing->annotation;
+    char place[24];
+    size_t next_row = 0;
+    size_t shown_until = 0; /* instructions */
+    for (size_t i = 0; i < annotation->code.count; i++) {
+        struct annotation_row sum;
+        const struct annotation_row *row = row_of(listing, i, &next_row, &sum);
+        if (row == NULL && i >= shown_until) {
+            continue;
+        }
+        size_t from = row == NULL ? i : i > AROUND ? i - AROUND : 0;
+        if (row != NULL && i >= shown_until) {
+            if (shown_until > 0 && from > shown_until) {
+                print_gap(listing);
+            }
+            from = from > shown_until ? from : shown_until;
+            for (size_t before = from; before < i; before++) {
+                (void)snprintf(place, sizeof place, "%#" PRIx64,
+                               annotation->code.instructions[before].address);
+                print_line(listing, NULL, place, annotation->code.instructions[before].text);
+            }
+        }
+        (void)snprintf(place, sizeof place, "%#" PRIx64, annotation->code.instructions[i].address);
+        print_line(listing, row, place, annotation->code.instructions[i].text);
+        shown_until = row == NULL ? shown_until : i + 1 + AROUND;
+    }
+}
+
+static void print_code(const struct page *page, const struct annotation *annotation)
+{
+    char place[24];
+    uint64_t last =
+        annotation->row_count == 0 ? 0 : annotation->rows[annotation->row_count - 1].address;
+    int width = snprintf(NULL, 0, "%#" PRIx64, last);
+    const struct listing listing = {
+        .page = page,
+        .annotation = annotation,
+        .rows = annotation->rows,
+        .row_count = annotation->row_count,
+        .place_width = width > 7 ? (size_t)width : 7,
+    };
+    print_titles(&listing, "address", annotation->code.count > 0 ? "instruction" : "");
+    if (annotation->code.count > 0) {
+        print_instructions(&listing);
+    }
+    for (size_t i = 0; i < annotation->row_count && annotation->code.count == 0; i++) {
+        (void)snprintf(place, sizeof place, "%#" PRIx64, annotation->rows[i].address);
+        print_line(&listing, &annotation->rows[i], place, "");
+    }
+    (void)fputc('\n', page->file);
+}
+
+/* What is shown, and what is not and why. */
+static void write_heading(FILE *file, const struct profile *profile,
+                          const struct annotation *annotation)
+{
+    (void)fputs("In ", file);
+    text_print(file, profile_text(profile, annotation->name));
+    if (annotation->module != INTERN_NONE) {
+        (void)fputs(" of ", file);
+        text_print(file, profile_text(profile, annotation->module));
+    }
+    (void)fprintf(file, ": %.2f %% of the samples, %.2f %% with what it called.",
+                  percent_of(annotation->self, annotation->sample_count),
+                  percent_of(annotation->total, annotation->sample_count));
+    if (annotation->other_count > 0) {
+        (void)fprintf(file, " %zu more functions match, with fewer samples.",
+                      annotation->other_count);
+    }
+    if (annotation->missing_source != INTERN_NONE) {
+        (void)fputs(" Its source is not on this machine: ", file);
+        text_print(file, profile_text(profile, annotation->missing_source));
+        (void)fputs(".", file);
+    } else if (annotation->kind == ANNOTATION_CODE) {
+        (void)fputs(" No lines of its source are known.", file);
+    }
+    if (annotation->kind == ANNOTATION_CODE && annotation->code.count == 0) {
+        (void)fputs(" Its instructions are not on this machine.", file);
+    }
+    if (annotation->kind == ANNOTATION_SOURCE && annotation->has_newer_source) {
+        (void)fputs(" Source was changed after the recording, so lines may be others.", file);
+    }
+    (void)fputs("\n", file);
+}
+
+void annotation_print_text(const struct page *page, const struct profile *profile,
+                           const struct summary *summary, const struct annotation *annotation)
+{
+    struct page_text text;
+    summary_print_head(page, profile, summary);
+    if (page_text_begin(&text)) {
+        write_heading(text.file, profile, annotation);
+        page_text_end(&text, page, PAGE_PLAIN);
+        (void)fputc('\n', page->file);
+    }
+    if (annotation->kind == ANNOTATION_SOURCE) {
+        print_files(page, profile, annotation);
+    } else {
+        print_code(page, annotation);
+    }
+}
+
+/* The text of a row, or NULL. */
+static const char *text_of(const struct annotation *annotation, const struct annotation_row *row)
+{
+    const struct annotation_file *file = annotation_find_file(annotation, row->file);
+    if (annotation->kind == ANNOTATION_SOURCE) {
+        return file == NULL || row->line == 0 || row->line > file->line_count
+                   ? NULL
+                   : file->lines[row->line - 1];
+    }
+    const char *text = NULL;
+    for (size_t i = 0;
+         i < annotation->code.count && annotation->code.instructions[i].address <= row->address;
+         i++) {
+        text = annotation->code.instructions[i].text;
+    }
+    return text;
+}
+
+static void print_json_row(struct json_out *out, const struct profile *profile,
+                           const struct annotation *annotation, const struct annotation_row *row)
+{
+    json_out_begin(out, NULL, '{');
+    if (annotation->kind == ANNOTATION_SOURCE) {
+        json_out_string(out, "file",
+                        row->file == INTERN_NONE ? NULL : profile_text(profile, row->file));
+        if (row->line > 0) {
+            json_out_u64(out, "line", row->line);
+        } else {
+            json_out_raw(out, "line", NULL);
+        }
+    } else {
+        json_out_u64(out, "address", row->address);
+    }
+    json_out_string(out, "text", text_of(annotation, row));
+    json_out_u64(out, "self", row->self);
+    json_out_u64(out, "total", row->total);
+    json_out_percent(out, "self_percent", row->self, annotation->sample_count);
+    json_out_percent(out, "total_percent", row->total, annotation->sample_count);
+    json_out_end(out, '}');
+}
+
+void annotation_print_json(FILE *file, const struct profile *profile, const struct summary *summary,
+                           const struct annotation *annotation)
+{
+    struct json_out out = {.file = file};
+    summary_json_head(&out, profile, summary);
+    json_out_string(&out, "by", annotation->kind == ANNOTATION_SOURCE ? "line" : "instruction");
+    json_out_string(&out, "function", profile_text(profile, annotation->name));
+    json_out_string(&out, "module",
+                    annotation->module == INTERN_NONE ? NULL
+                                                      : profile_text(profile, annotation->module));
+    json_out_u64(&out, "self", annotation->self);
+    json_out_u64(&out, "total", annotation->total);
+    json_out_u64(&out, "others", annotation->other_count);
+    json_out_begin(&out, "annotation", '[');
+    for (size_t i = 0; i < annotation->row_count; i++) {
+        print_json_row(&out, profile, annotation, &annotation->rows[i]);
+    }
+    json_out_end(&out, ']');
+    summary_json_foot(&out, profile, summary);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where in a function the time went: by lines of its source where debugging information has them
+ * and the source is on this machine, else by instructions. `self` counts the samples that were
+ * there, `total` also those that were in what the function had called from there, each stack once.
+ * By lines, functions that were inlined are called; by instructions they are a part of the code.
+ */
+
+#include "lines_code.h"
+#include "page.h"
+#include "profile.h"
+#include "summary.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum annotation_kind {
+    ANNOTATION_SOURCE,
+    ANNOTATION_CODE,
+};
+
+/* A line or an instruction that samples were at. */
+struct annotation_row {
+    uint32_t file;    /* of the profile's texts, or INTERN_NONE; of source, as the next */
+    uint32_t line;    /* 0: not known */
+    uint64_t address; /* the module's own; of code */
+    uint64_t self;
+    uint64_t total;
+};
+
+/* What stands at a line or an instruction that is shown, hot or not. */
+struct annotation_text {
+    uint64_t place; /* a line from 1 on, or an address */
+    const char *text;
+};
+
+struct annotation {
+    enum annotation_kind kind;
+    uint32_t name;   /* of the function; of the profile's texts */
+    uint32_t module; /* its path; or INTERN_NONE */
+    uint64_t self;
+    uint64_t total;
+    size_t other_count; /* functions that also match, with fewer samples */
+    uint64_t sample_count;
+    uint32_t missing_source; /* the file of most samples, if it cannot be read; or INTERN_NONE */
+    bool has_newer_source;   /* a file was changed after the recording */
+    struct annotation_row *rows; /* owned; by file and line, or by address */
+    size_t row_capacity;
+    size_t row_count;
+    struct annotation_file *files; /* owned; the source files that could be read */
+    size_t file_count;
+    struct lines_code code; /* the instructions, where their file is there */
+};
+
+/* A source file. */
+struct annotation_file {
+    uint32_t file;      /* of the profile's texts */
+    char *text;         /* owned; lines end with NUL */
+    const char **lines; /* owned; borrowed from `text` */
+    size_t line_count;
+};
+
+/*
+ * Annotates the function of that name or, where no function has it, that matches it as a glob; of
+ * several the one with the most samples. The profile has lines (lines.h). Returns 0, -ENOMEM, or
+ * ANNOTATION_NO_FUNCTION. In any case annotation_done() releases it.
+ */
+#define ANNOTATION_NO_FUNCTION 1
+int annotation_build(const struct profile *profile, const char *function, struct annotation *ret);
+void annotation_done(struct annotation *annotation);
+
+void annotation_print_text(const struct page *page, const struct profile *profile,
+                           const struct summary *summary, const struct annotation *annotation);
+void annotation_print_json(FILE *file, const struct profile *profile, const struct summary *summary,
+                           const struct annotation *annotation);
