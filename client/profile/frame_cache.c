@@ -6,6 +6,7 @@
  */
 #include "frame_cache.h"
 
+#include "huge_pages.h"
 #include "seeded_hash.h"
 
 #include <errno.h>
@@ -48,6 +49,7 @@ static int double_entries(struct frame_cache *cache)
     if (doubled.entries == NULL) {
         return -ENOMEM;
     }
+    huge_pages_want(doubled.entries, doubled.capacity * sizeof *doubled.entries);
     for (size_t i = 0; i < cache->capacity; i++) {
         const struct frame_cache_entry *entry = &cache->entries[i];
         if (entry->is_used) {

@@ -9,19 +9,17 @@
 #include "intern.h"
 
 #include "grow.h"
+#include "huge_pages.h"
 #include "seeded_hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define SLOTS_MIN      64
-#define WORD_BYTES     sizeof(uint64_t)
-#define LINE_WORDS     8 /* of a cache */
-#define GUESSES_MAX    8
-#define PAGE_BYTES     ((size_t)4096)
-#define HUGE_BYTES_MIN ((size_t)8 << 20)
+#define SLOTS_MIN   64
+#define WORD_BYTES  sizeof(uint64_t)
+#define LINE_WORDS  8 /* of a cache */
+#define GUESSES_MAX 8
 
 /* What stands before an item's bytes: one word. */
 struct header {
@@ -41,20 +39,6 @@ uint64_t intern_size_bytes(const struct intern *table)
 {
     return (uint64_t)table->word_count * WORD_BYTES +
            (uint64_t)table->item_count * (sizeof *table->items + sizeof *table->slots);
-}
-
-/*
- * Asks for huge pages for a large block of malloc()'s: much of what a read here and there costs is
- * the walk of the page tables. Nothing depends on it. The block's mapping is asked for as a whole,
- * since realloc() could not move one in parts.
- */
-static void want_huge_pages(void *block, size_t bytes)
-{
-    size_t before = (uintptr_t)block % PAGE_BYTES;
-    if (bytes >= HUGE_BYTES_MIN) {
-        (void)madvise((uint8_t *)block - before,
-                      (before + bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES, MADV_HUGEPAGE);
-    }
 }
 
 static struct header header_at(const struct intern *table, uint32_t at)
@@ -87,7 +71,7 @@ static int double_slots(struct intern *table)
     if (slots == NULL) {
         return -ENOMEM;
     }
-    want_huge_pages(slots, count * sizeof *slots);
+    huge_pages_want(slots, count * sizeof *slots);
     for (size_t i = 0; i < table->slot_count; i++) {
         if (table->slots[i].at != 0) {
             size_t at = table->slots[i].hash & (count - 1);
@@ -116,7 +100,7 @@ static int keep(struct intern *table, const void *bytes, size_t size_bytes, uint
         return -ENOMEM;
     }
     if (table->word_capacity != word_capacity) {
-        want_huge_pages(table->words, table->word_capacity * WORD_BYTES);
+        huge_pages_want(table->words, table->word_capacity * WORD_BYTES);
     }
     table->words[word_count - 1] = 0;
     memcpy(&table->words[at], &header, sizeof header);
@@ -159,12 +143,6 @@ void intern_fetch_item(const struct intern *table, uint32_t hash)
         __builtin_prefetch(&table->words[at]);
         __builtin_prefetch(&table->words[at + LINE_WORDS]);
     }
-}
-
-uint32_t intern_guess(const struct intern *table, uint32_t hash)
-{
-    uint32_t at = guess(table, hash);
-    return at == 0 ? INTERN_NONE : header_at(table, at).item;
 }
 
 int intern_add_hashed(struct intern *table, uint32_t hash, const void *bytes, size_t size_bytes,

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "grow.h"
+#include "huge_pages.h"
 #include "json.h"
 #include "pending_stacks.h"
 #include "recorded_books.h"
@@ -276,9 +277,13 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
     if (r < 0 || record->event != 0) {
         return r;
     }
+    size_t capacity = profile->sample_capacity;
     if (profile->sample_count >= INTERN_NONE ||
         grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) < 0) {
         return -ENOMEM;
+    }
+    if (profile->sample_capacity != capacity) {
+        huge_pages_want(profile->samples, profile->sample_capacity * sizeof *profile->samples);
     }
     sample.has_quality = read_quality(record, &sample.quality, &sample.closed);
     bool is_first = profile->sample_count == 0;

@@ -9,14 +9,15 @@
  * recording's name.
  *
  * Stacks repeat, and so do addresses in stacks. So results are cached, with the times between which
- * no Mmap record changes them: those of stacks in `chains`, of their common ends in `rests`, of
- * addresses in `cache`.
+ * no Mmap record changes them: those of stacks in `met` and `chains`, of their common ends in
+ * `rests`, of addresses in `cache`.
  */
 #include "profile.h"
 
 #include "cleanup.h"
 #include "frame_cache.h"
 #include "grow.h"
+#include "huge_pages.h"
 #include "quota.h"
 #include "tables.h"
 
@@ -33,11 +34,11 @@
 /* A longer chain is none of a program's: its further addresses become a frame each. */
 #define CHAIN_COUNT_MAX ((size_t)4096)
 
-/* So many samples, less one, are looked at before they are resolved. */
+/* So many samples ahead it is fetched what they will need. */
 #define AHEAD ((size_t)24)
 
 /* An address's frame is fetched so many addresses before it is wanted. */
-#define FETCHED_AHEAD ((size_t)4)
+#define FETCHED_AHEAD ((size_t)8)
 
 struct known_chain {
     uint32_t chain;
@@ -74,10 +75,18 @@ struct chain_key {
     uint32_t in_kernel;
 };
 
+/* The chain of the first key that a stack has. Most stacks have no other: then no key is looked up
+ * by its hash. */
+struct met_stack {
+    struct chain_key key;
+    struct known_chain known; /* no time is in it: there is none yet */
+};
+
 struct resolver {
     struct profile *profile;
-    uint32_t hashes[AHEAD]; /* of the chain keys of the samples that come next; a ring */
-    struct intern chain_keys;
+    struct met_stack *met;      /* owned; by item of the profile's `stacks` */
+    uint32_t hashes[AHEAD];     /* of the chain keys of the samples that come next; a ring; or 0 */
+    struct intern chain_keys;   /* all further keys */
     struct known_chain *chains; /* owned; by item of chain_keys */
     size_t chain_capacity;
     struct intern owners;     /* struct owner_key */
@@ -94,6 +103,7 @@ struct resolver {
 
 static void resolver_done(struct resolver *resolver)
 {
+    free(resolver->met);
     intern_done(&resolver->chain_keys);
     free(resolver->chains);
     intern_done(&resolver->owners);
@@ -325,18 +335,24 @@ static int append_stack(struct resolver *resolver, uint32_t stack_item, struct p
     size_t stack_bytes = 0;
     const uint64_t *stack = intern_bytes(&resolver->profile->stacks, stack_item, &stack_bytes);
     size_t stack_count = stack_bytes / sizeof *stack;
+    struct place caller = place;
     uint32_t owner = 0;
-    int r = 0;
+    uint32_t owner_of_callers = 0;
+    int r = stack_count == 0 ? 0 : find_owner(resolver, &place, &owner);
+    caller.is_caller = true;
+    if (r == 0 && stack_count > 1) {
+        r = find_owner(resolver, &caller, &owner_of_callers);
+    }
+    for (size_t i = 1; i < FETCHED_AHEAD && i < stack_count; i++) {
+        frame_cache_fetch(&resolver->cache, owner_of_callers, stack[i]);
+    }
     for (size_t i = 0; i < stack_count && r == 0; i++) {
+        if (stack_count - i > FETCHED_AHEAD) {
+            frame_cache_fetch(&resolver->cache, owner_of_callers, stack[i + FETCHED_AHEAD]);
+        }
         place.address = stack[i];
         place.is_caller = place.is_caller || i > 0;
-        r = i > 1 ? 0 : find_owner(resolver, &place, &owner);
-        if (stack_count - i > FETCHED_AHEAD) {
-            frame_cache_fetch(&resolver->cache, owner, stack[i + FETCHED_AHEAD]);
-        }
-        if (r == 0) {
-            r = append_place(resolver, owner, &place, validity, count);
-        }
+        r = append_place(resolver, i == 0 ? owner : owner_of_callers, &place, validity, count);
     }
     return r;
 }
@@ -493,47 +509,81 @@ static struct chain_key chain_key(const struct profile_sample *sample)
     };
 }
 
+/* Where a stack that is met for the first time has its chain. */
+static struct met_stack *met_stack(const struct resolver *resolver,
+                                   const struct profile_sample *sample)
+{
+    uint32_t stack = sample->user_stack != 0   ? sample->user_stack
+                     : sample->rest_stack != 0 ? sample->rest_stack
+                                               : sample->kernel_stack;
+    return &resolver->met[stack];
+}
+
+static bool is_key(const struct chain_key *key, const struct chain_key *other)
+{
+    return memcmp(key, other, sizeof *key) == 0;
+}
+
 /*
- * Fetches into the cache what resolve_chain() will look at for samples that come soon, a place
- * further for those that come sooner. Returns the hash of the sample `at`.
+ * Fetches into the CPU's cache what resolve_chain() will look at for samples that come soon, a
+ * place further for those that come sooner. Returns the hash of the sample `at`, which is its own
+ * only where another one has its stack's place in `met`.
  */
 static uint32_t look_ahead(struct resolver *resolver, size_t at)
 {
     const struct profile *profile = resolver->profile;
-    uint32_t *hashes = resolver->hashes;
-    if (at == 0) {
-        for (size_t i = 0; i < AHEAD - 1 && i < profile->sample_count; i++) {
-            const struct chain_key key = chain_key(&profile->samples[i]);
-            hashes[i] = intern_hash(&key, sizeof key);
+    const struct profile_sample *samples = &profile->samples[at];
+    size_t left = profile->sample_count - at;
+    if (left > AHEAD) {
+        __builtin_prefetch(met_stack(resolver, &samples[AHEAD]));
+    }
+    if (left > AHEAD / 2) {
+        const struct chain_key key = chain_key(&samples[AHEAD / 2]);
+        const struct met_stack *met = met_stack(resolver, &samples[AHEAD / 2]);
+        uint32_t *hash = &resolver->hashes[(at + AHEAD / 2) % AHEAD];
+        *hash = 0;
+        if (met->known.validity.until_ns > 0 && !is_key(&met->key, &key)) {
+            *hash = intern_hash(&key, sizeof key);
+            intern_fetch_slot(&resolver->chain_keys, *hash);
         }
     }
-    if (profile->sample_count - at >= AHEAD) {
-        const struct chain_key key = chain_key(&profile->samples[at + AHEAD - 1]);
-        uint32_t hash = intern_hash(&key, sizeof key);
-        hashes[(at + AHEAD - 1) % AHEAD] = hash;
-        intern_fetch_slot(&resolver->chain_keys, hash);
-        intern_fetch_item(&resolver->chain_keys, hashes[(at + 2 * AHEAD / 3) % AHEAD]);
-        uint32_t item = intern_guess(&resolver->chain_keys, hashes[(at + AHEAD / 3) % AHEAD]);
-        if (item != INTERN_NONE) {
-            __builtin_prefetch(&resolver->chains[item]);
-        }
+    if (left > AHEAD / 4 && resolver->hashes[(at + AHEAD / 4) % AHEAD] != 0) {
+        intern_fetch_item(&resolver->chain_keys, resolver->hashes[(at + AHEAD / 4) % AHEAD]);
     }
-    return hashes[at % AHEAD];
+    return resolver->hashes[at % AHEAD];
+}
+
+/* The chain of a key that is not the first of its stack. */
+static int find_chain(struct resolver *resolver, const struct chain_key *key, uint32_t hash,
+                      struct known_chain **ret)
+{
+    uint32_t item = 0;
+    size_t known_count = resolver->chain_keys.item_count;
+    hash = hash == 0 ? intern_hash(key, sizeof *key) : hash;
+    if (intern_add_hashed(&resolver->chain_keys, hash, key, sizeof *key, &item) < 0 ||
+        grow(resolver->chains, resolver->chain_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    *ret = &resolver->chains[item];
+    if (item == known_count) {
+        **ret = (struct known_chain){0};
+    }
+    return 0;
 }
 
 static int resolve_chain(struct resolver *resolver, const struct profile_sample *sample,
                          uint32_t hash, uint32_t *ret_chain)
 {
     const struct chain_key key = chain_key(sample);
-    uint32_t item = 0;
-    size_t known_count = resolver->chain_keys.item_count;
-    if (intern_add_hashed(&resolver->chain_keys, hash, &key, sizeof key, &item) < 0 ||
-        grow(resolver->chains, resolver->chain_capacity, (size_t)item + 1) < 0) {
-        return -ENOMEM;
-    }
-    struct known_chain *known = &resolver->chains[item];
-    if (item == known_count) {
-        *known = (struct known_chain){0};
+    struct met_stack *met = met_stack(resolver, sample);
+    struct known_chain *known = &met->known;
+    if (known->validity.until_ns == 0) {
+        met->key = key;
+    } else if (!is_key(&met->key, &key)) {
+        int r = find_chain(resolver, &key, hash, &known);
+        if (r < 0) {
+            return r;
+        }
     }
     if (!holds_at(&known->validity, sample->time_ns)) {
         return make_chain(resolver, sample, &key, known, ret_chain);
@@ -565,6 +615,11 @@ static int begin(struct resolver *resolver)
     resolver->made.max = profile_made_bytes_max(profile);
     resolver->made.parts = MADE_PARTS;
     resolver->made.taken = profile->loaded_bytes;
+    resolver->met = calloc(profile->stacks.item_count + 1, sizeof *resolver->met);
+    if (resolver->met == NULL) {
+        return -ENOMEM;
+    }
+    huge_pages_want(resolver->met, profile->stacks.item_count * sizeof *resolver->met);
     int r = append_named(resolver, LEFT_OUT, false, &count);
     return r < 0 ? r
                  : intern_add(&resolver->profile->chains, resolver->run, sizeof *resolver->run,

@@ -53,6 +53,21 @@ TEST(counts_stacks_with_the_same_names_together)
                   "twin;spin 4\n");
 }
 
+/* The same addresses again and again, in two processes, one of which maps another file in between.
+ */
+TEST(keeps_processes_with_the_same_addresses_apart)
+{
+    struct recording *recording =
+        recording_of("name 7 0 0 a; module 7 1 one; mmap 0 7 1 0x1000 0x1000 0;"
+                     "name 8 0 0 b; module 8 1 two; mmap 0 8 1 0x1000 0x1000 0;"
+                     "module 8 2 three; mmap 50 8 2 0x1000 0x1000 0;");
+    for (uint64_t i = 0; i < 100; i++) {
+        add_sample(recording, i, 7 + i % 2, COMPLETE, ADDRESSES(0x1002, 0x1008));
+    }
+    assert_folded(recording, "a;one+0x8;one+0x2 50\nb;three+0x8;three+0x2 25\n"
+                             "b;two+0x8;two+0x2 25\n");
+}
+
 #define SAMPLES_OF(pid)                                                                            \
     "module " pid " 1 m; mmap 0 " pid " 1 0x1000 0x1000 0; sample 1 " pid " 2 0x1001;"             \
     "sample 1 " pid " 1 0x1002 0x1001; sample 1 " pid " 1 0x1001 0x1001;"                          \

@@ -49,10 +49,6 @@ void intern_fetch_item(const struct intern *table, uint32_t hash);
 int intern_add_hashed(struct intern *table, uint32_t hash, const void *bytes, size_t size_bytes,
                       uint32_t *ret_item);
 
-/* After these two calls: the item of the hash, or, seldom, another one. INTERN_NONE: there is none.
- */
-uint32_t intern_guess(const struct intern *table, uint32_t hash);
-
 /* The number of the bytes, or INTERN_NONE. */
 uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_bytes);
 
