@@ -45,6 +45,27 @@ static bool decode(const char *name, struct output *output)
     return name[1] == 'Z' && cplus_demangle_v3_callback(name, DMGL_NO_OPTS, on_piece, output) != 0;
 }
 
+enum decoding {
+    NAME_UNKNOWN,
+    NAME_READABLE,
+    NAME_TOO_LONG,
+};
+
+/* Puts the readable form and `suffix` into `output`. A longjmp comes back here, where it finds no
+ * variable that it could make wrong; in a caller, which is why this is not inlined, it might. */
+static __attribute__((noinline)) enum decoding
+decode_within_bounds(const char *name, const char *suffix, struct output *output)
+{
+    if (setjmp(output->too_long) != 0) {
+        return NAME_TOO_LONG;
+    }
+    if (!decode(name, output) || output->used == 0) {
+        return NAME_UNKNOWN;
+    }
+    on_piece(suffix, strlen(suffix), output);
+    return NAME_READABLE;
+}
+
 /* Of what stays as it is at the end of a name. */
 static size_t suffix_bytes(const char *name, size_t bytes)
 {
@@ -66,16 +87,12 @@ bool demangle_name(struct demangler *demangler, const char *name, char *ret)
 
     struct output output;
     output.used = 0;
-    if (setjmp(output.too_long) != 0) {
-        demangler->exploded_count++;
-        return false;
+    enum decoding decoding = decode_within_bounds(encoded, name + kept_bytes, &output);
+    demangler->exploded_count += decoding == NAME_TOO_LONG;
+    if (decoding == NAME_READABLE) {
+        (void)utf8_clean(ret, DEMANGLED_BYTES_MAX, output.text, output.used);
     }
-    if (!decode(encoded, &output) || output.used == 0) {
-        return false;
-    }
-    on_piece(name + kept_bytes, bytes - kept_bytes, &output);
-    (void)utf8_clean(ret, DEMANGLED_BYTES_MAX, output.text, output.used);
-    return true;
+    return decoding == NAME_READABLE;
 }
 
 int demangle_add(struct demangler *demangler, struct intern *texts, const char *name,
