@@ -7,7 +7,7 @@
 #
 # Every byte of the file counts: what is written once (the beginning, the session, the books), names, modules,
 # mappings and symbols, which become less a sample the longer a recording is, and the samples. Our files are
-# what `profctl record` writes. perf's are perf.data as they are, without symbols, divided by the samples in
+# what `profctl record --native` writes; bench/packets.sh has what the packets for Perfetto add. perf's are perf.data as they are, without symbols, divided by the samples in
 # them. Beside the bytes stands what they buy: frames a sample, which with frame pointers alone are few.
 . "${0%/*}/lib.sh"
 
@@ -92,7 +92,7 @@ print(len(depths), sum(depths) / len(depths))'
 
 ours_one() {
     local samples frames
-    "$BIN/profctl" record --no-kernel -F "$hz" -o "$BENCH_WORK/ours.fxt" -- \
+    "$BIN/profctl" record --native --no-kernel -F "$hz" -o "$BENCH_WORK/ours.fxt" -- \
         bash -c "run_program $1 $seconds" >"$BENCH_WORK/ours.log" 2>&1 || true # timeout's own status
     read -r samples frames < <(ours_samples "$BENCH_WORK/ours.fxt")
     tell_bytes "$1" "$BENCH_WORK/ours.fxt" "$samples"

@@ -11,6 +11,7 @@
 #include "json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #define LINE_BYTES 128
@@ -107,5 +108,23 @@ void export_books_lines(const struct profile *profile, export_line_fn *on_line, 
     }
     if (profile->input.damaged) {
         on_line("the recording is damaged", userdata);
+    }
+}
+
+void export_books_counts(const struct profile *profile, export_count_fn *on_count, void *userdata)
+{
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    for (size_t i = 0; i < COUNT_OF(terms) + COUNT_OF(counters); i++) {
+        char name[LINE_BYTES];
+        bool is_term = i < COUNT_OF(terms);
+        const char *member = is_term ? terms[i] : counters[i - COUNT_OF(terms)];
+        const cJSON *item = number_of(is_term ? total : books, member);
+        if (item != NULL && (is_term || item->valuedouble != 0) &&
+            fabs(item->valuedouble) <= (double)JSON_INTEGER_MAX) {
+            (void)snprintf(name, sizeof name, "%s%s", is_term ? "ticks " : "", member);
+            const struct export_count count = {name, (int64_t)item->valuedouble, i + 1};
+            on_count(&count, userdata);
+        }
     }
 }

@@ -16,3 +16,15 @@ uint64_t export_books_lost(const struct profile *profile);
  * characters; borrowed. */
 typedef void export_line_fn(const char *line, void *userdata);
 void export_books_lines(const struct profile *profile, export_line_fn *on_line, void *userdata);
+
+/* A number of the books. */
+struct export_count {
+    const char *name; /* borrowed; "ticks lost", or a counter's member */
+    int64_t value;    /* `unexplained` is signed */
+    uint64_t number;  /* which one it is: 1 and up, the same in all recordings */
+};
+
+/* Hands over each term and each counter that the books know and that is a number; of counters those
+ * that are not 0. */
+typedef void export_count_fn(const struct export_count *count, void *userdata);
+void export_books_counts(const struct profile *profile, export_count_fn *on_count, void *userdata);

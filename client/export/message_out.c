@@ -7,8 +7,7 @@
 
 #include "grow.h"
 
-#define NUMBER_BYTES_MAX 10
-#define WIRE_BYTES       2 /* the kind of a field that is a message */
+#define WIRE_BYTES 2 /* the kind of a field that is a message */
 
 void message_out_done(struct message_out *out)
 {
@@ -50,12 +49,16 @@ static size_t pack_number(uint64_t number, uint8_t *into)
     return count;
 }
 
+size_t message_head(uint32_t field, uint64_t size_bytes, uint8_t *into)
+{
+    size_t count = pack_number((uint64_t)field << 3 | WIRE_BYTES, into);
+    return count + pack_number(size_bytes, into + count);
+}
+
 void message_out_begin(struct message_out *out, uint32_t field, uint64_t size_bytes)
 {
-    uint8_t bytes[2 * NUMBER_BYTES_MAX];
-    size_t count = pack_number((uint64_t)field << 3 | WIRE_BYTES, bytes);
-    count += pack_number(size_bytes, bytes + count);
-    message_out_bytes(out, bytes, count);
+    uint8_t bytes[MESSAGE_HEAD_BYTES_MAX];
+    message_out_bytes(out, bytes, message_head(field, size_bytes, bytes));
 }
 
 int message_out_field(struct message_out *out, uint32_t field, const ProtobufCMessage *message)

@@ -64,3 +64,20 @@ bool defined_function_find(const struct profile *profile, const struct profile_s
     };
     return true;
 }
+
+size_t defined_symbol_count(const struct profile *profile)
+{
+    return profile->tables->symbols.count;
+}
+
+uint32_t defined_symbol_find(const struct profile *profile, uint32_t segment, uint32_t module,
+                             uint64_t address)
+{
+    const struct profile_module *named = &profile->modules[module];
+    uint32_t table = symbols_find_module(&profile->tables->symbols, segment,
+                                         profile_text(profile, named->build_id),
+                                         profile_text(profile, named->name));
+    const struct symbol_entry *symbol =
+        table == INTERN_NONE ? NULL : symbols_find(&profile->tables->symbols, table, address);
+    return symbol == NULL ? INTERN_NONE : symbol->name;
+}

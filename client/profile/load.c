@@ -13,8 +13,7 @@
 #include "grow.h"
 #include "huge_pages.h"
 #include "json.h"
-#include "pending_stacks.h"
-#include "recorded_books.h"
+#include "loader.h"
 #include "recording.h"
 #include "tables.h"
 
@@ -34,31 +33,13 @@ struct module_key {
     uint32_t provider_id;
 };
 
-struct group_key {
-    uint64_t id;
-    uint32_t segment;
-    uint32_t provider_id;
-};
-
 /* What a module's number stands for. */
 struct told_module {
     uint32_t module; /* of the profile */
     uint32_t symbols;
 };
 
-struct loader {
-    struct profile *profile;
-    struct recorded_books books;
-    uint32_t segment; /* from 1 */
-    struct intern module_keys;
-    struct told_module *modules; /* owned; by item of module_keys */
-    size_t module_capacity;
-    struct intern identities; /* build-id and name of each module of the profile */
-    struct intern group_keys; /* item: of the profile's groups */
-    struct pending_stacks pending;
-};
-
-static void loader_done(struct loader *loader)
+void loader_done(struct loader *loader)
 {
     recorded_books_done(&loader->books);
     intern_done(&loader->module_keys);
@@ -331,7 +312,7 @@ static int take_magic(struct loader *loader, const struct fxt_record *whole)
 }
 
 /* A record of another kind adds nothing to a profile. */
-static int on_record(const struct fxt_record *record, void *userdata)
+int loader_record(const struct fxt_record *record, void *userdata)
 {
     static int (*const takers[FXT_RECORD_OTHER + 1])(struct loader *, const struct fxt_record *) = {
         [FXT_RECORD_MAGIC] = take_magic,   [FXT_RECORD_NAME] = take_name,
@@ -385,7 +366,7 @@ static int join_stacks(struct profile *profile, struct profile_sample *sample, u
     return 0;
 }
 
-static int complete_sample(struct profile *profile, struct profile_sample *sample)
+int loader_complete(struct profile *profile, struct profile_sample *sample)
 {
     const struct profile_group *group = &profile->groups[sample->group];
     bool is_cut = false;
@@ -418,7 +399,7 @@ static int complete_samples(struct profile *profile)
     int r = 0;
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         if (profile->samples[i].group != INTERN_NONE) {
-            r = complete_sample(profile, &profile->samples[i]);
+            r = loader_complete(profile, &profile->samples[i]);
         }
     }
     for (size_t i = 0; i < profile->group_count; i++) {
@@ -484,25 +465,34 @@ static int finish(struct loader *loader)
     return r < 0 ? r : profile_resolve(profile);
 }
 
-/* From `path`, or where that is NULL from memory. */
-static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum profile_names names,
-                struct profile **ret, struct fault *reterr)
+struct profile *loader_new_profile(enum profile_names names)
 {
     cleanup_(profile_freep) struct profile *profile = calloc(1, sizeof *profile);
-    cleanup_(loader_done) struct loader loader = {.profile = profile};
-    const char *name = path == NULL ? "recording" : path;
     uint32_t empty = 0;
     if (profile != NULL) {
         profile->tables = calloc(1, sizeof *profile->tables);
     }
     if (profile == NULL || profile->tables == NULL ||
         intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
-        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
+        return NULL;
     }
     profile->tables->symbols.demangler.keeps_mangled = names == PROFILE_NAMES_MANGLED;
-    int r = path == NULL
-                ? input_read_memory(bytes, size_bytes, on_record, &loader, &profile->input, reterr)
-                : input_read(path, on_record, &loader, &profile->input, reterr);
+    return take_ptr(profile);
+}
+
+/* From `path`, or where that is NULL from memory. */
+static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum profile_names names,
+                struct profile **ret, struct fault *reterr)
+{
+    cleanup_(profile_freep) struct profile *profile = loader_new_profile(names);
+    cleanup_(loader_done) struct loader loader = {.profile = profile};
+    const char *name = path == NULL ? "recording" : path;
+    if (profile == NULL) {
+        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
+    }
+    int r = path == NULL ? input_read_memory(bytes, size_bytes, loader_record, &loader,
+                                             &profile->input, reterr)
+                         : input_read(path, loader_record, &loader, &profile->input, reterr);
     if (r < 0) {
         return r;
     }

@@ -24,7 +24,7 @@ struct mapping_process {
     uint32_t *listed; /* owned; indices of `mappings`, rising within a node */
 };
 
-void mappings_done(struct mappings *table)
+static void free_processes(struct mappings *table)
 {
     for (size_t i = 0; i < table->process_count; i++) {
         free(table->processes[i].bounds);
@@ -32,6 +32,13 @@ void mappings_done(struct mappings *table)
         free(table->processes[i].listed);
     }
     free(table->processes);
+    table->processes = NULL;
+    table->process_count = 0;
+}
+
+void mappings_done(struct mappings *table)
+{
+    free_processes(table);
     free(table->mappings);
     *table = (struct mappings){0};
 }
@@ -196,6 +203,7 @@ static int hang_mappings(struct mapping_process *process)
 int mappings_seal(struct mappings *table)
 {
     size_t capacity = 0;
+    free_processes(table);
     int r = sort_mappings(table);
     for (size_t i = 0; i < table->mapping_count && r == 0;) {
         size_t first = i;

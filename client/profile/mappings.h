@@ -4,7 +4,8 @@
 /*
  * What every process had mapped, over time. Of the mappings that hold an address, the newest that
  * is not later than the sample wins; of two with the same time, the one that came later in the
- * file. First all are added, then the table is sealed, then looked up in.
+ * file. First all are added, then the table is sealed, then looked up in; where more are added, it
+ * is sealed anew.
  */
 
 #include <stdbool.h>

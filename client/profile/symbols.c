@@ -67,6 +67,18 @@ static int find_module(struct symbols *table, uint32_t segment, const char *buil
     return symbols_module(table, segment, identity, ret_module);
 }
 
+uint32_t symbols_find_module(const struct symbols *table, uint32_t segment, const char *build_id,
+                             const char *name)
+{
+    cleanup_(freep) char *key = NULL;
+    int key_bytes = asprintf(&key, "%" PRIu32 ":%s:%s", segment, build_id, name);
+    if (key_bytes < 0) {
+        key = NULL;
+        return INTERN_NONE;
+    }
+    return intern_find(&table->modules, key, (size_t)key_bytes);
+}
+
 static int add_entry(struct symbols *table, struct intern *texts, uint32_t segment,
                      const cJSON *line)
 {

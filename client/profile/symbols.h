@@ -47,6 +47,10 @@ void symbols_seal(struct symbols *table);
 int symbols_module(struct symbols *table, uint32_t segment, const char *identity,
                    uint32_t *ret_module);
 
+/* The number that it has already, or INTERN_NONE. */
+uint32_t symbols_find_module(const struct symbols *table, uint32_t segment, const char *build_id,
+                             const char *name);
+
 /* The function of a module that holds `address`, or NULL; borrowed. Where two do, the one with the
  * higher start, then the later in the file. */
 const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t module,

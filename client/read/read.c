@@ -19,6 +19,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "output.h"
+#include "packets.h"
 #include "recording.h"
 #include "text_out.h"
 
@@ -37,6 +38,8 @@ struct reading {
     struct profctl *conn;
     struct session_status session; /* as it was when the reading began */
     struct output *output;
+    struct fault output_fault;
+    struct packets *packets; /* owned; NULL: none are made */
     struct record_scan scan;
     char *chunk;            /* PROFCTL_READ_BYTES_MAX */
     uint64_t fetched_bytes; /* by this run */
@@ -50,6 +53,7 @@ struct reading {
 
 static void reading_done(struct reading *reading)
 {
+    reading->packets = packets_free(reading->packets);
     reading->output = output_free(reading->output);
     reading->conn = profctl_disconnect(reading->conn);
     session_status_done(&reading->session);
@@ -180,12 +184,21 @@ static int open_file(struct reading *reading)
     if (is_added && (status = copy_recording(reading)) != EXIT_DONE) {
         return status;
     }
-    if (output_reserve(reading->output, reading->session.buffer_used_bytes, &fault) < 0) {
+    /* Packets are about as many bytes as what they are made of, and seldom twice as many. */
+    uint64_t parts = reading->packets == NULL ? 1 : 3;
+    if (output_reserve(reading->output, parts * reading->session.buffer_used_bytes, &fault) < 0) {
         return complain("%s; nothing has been read, and nothing is lost: free some room, or name "
                         "another file with -o",
                         fault.text);
     }
     return EXIT_DONE;
+}
+
+/* A packets_out_fn. */
+static int write_bytes(const void *bytes, size_t size_bytes, void *userdata)
+{
+    struct reading *reading = userdata;
+    return output_write(reading->output, bytes, size_bytes, &reading->output_fault);
 }
 
 static int prepare(struct reading *reading)
@@ -199,7 +212,11 @@ static int prepare(struct reading *reading)
         return complain("session: %s", fault.text);
     }
     reading->chunk = malloc(PROFCTL_READ_BYTES_MAX);
-    if (reading->chunk == NULL || record_scan_init(&reading->scan) < 0) {
+    if (!reading->request->is_native) {
+        reading->packets = packets_new(write_bytes, reading);
+    }
+    if (reading->chunk == NULL || record_scan_init(&reading->scan) < 0 ||
+        (reading->packets == NULL && !reading->request->is_native)) {
         return complain("read: there is not enough memory");
     }
     record_scan_tell_apart(&reading->scan, connection_notes(reading->conn)->session);
@@ -219,16 +236,28 @@ static int fail_half_way(struct reading *reading, const char *text)
         text, output_temporary_name(reading->output));
 }
 
+/* Writes a piece, and the packets of its samples. */
+static int write_piece(struct reading *reading, size_t size_bytes)
+{
+    if (reading->packets == NULL) {
+        return write_bytes(reading->chunk, size_bytes, reading);
+    }
+    if (connection_notes(reading->conn)->sequence == 1) {
+        packets_begin_session(reading->packets);
+    }
+    int r = packets_pass(reading->packets, reading->chunk, size_bytes);
+    return r < 0 ? r : packets_flush(reading->packets, false);
+}
+
 /* Puts a piece into the file, for good. */
 static int store(struct reading *reading, size_t size_bytes)
 {
-    struct fault fault = {0};
     uint64_t sequence = connection_notes(reading->conn)->sequence;
     reading->is_first = reading->is_first || sequence == 1;
     record_scan_add(&reading->scan, reading->chunk, size_bytes);
-    if (output_write(reading->output, reading->chunk, size_bytes, &fault) < 0 ||
-        output_mark(reading->output, sequence, &fault) < 0) {
-        return fail_half_way(reading, fault.text);
+    if (write_piece(reading, size_bytes) < 0 ||
+        output_mark(reading->output, sequence, &reading->output_fault) < 0) {
+        return fail_half_way(reading, reading->output_fault.text);
     }
     reading->fetched_bytes += size_bytes;
     return EXIT_DONE;
@@ -398,17 +427,21 @@ static int complain_empty(const struct reading *reading)
 
 static int finish(struct reading *reading)
 {
-    struct fault fault = {0};
     if (is_empty(reading)) {
         return complain_empty(reading);
     }
-    if (output_finish(reading->output, &fault) < 0) {
-        return fail_half_way(reading, fault.text);
+    if ((reading->packets != NULL && packets_flush(reading->packets, true) < 0) ||
+        output_finish(reading->output, &reading->output_fault) < 0) {
+        return fail_half_way(reading, reading->output_fault.text);
     }
     if (reading->request->attach.is_json) {
         print_json(reading);
     } else {
         print_summary(strcmp(reading->request->output_path, "-") == 0 ? stderr : stdout, reading);
+    }
+    if (reading->packets != NULL && packets_are_cut(reading->packets)) {
+        (void)complain("read: there was not enough memory for all packets for Perfetto; the "
+                       "recording is whole");
     }
     if (reading->scan.fault.code != 0) {
         return complain("the recording %s; nothing more can be said about it",

@@ -14,6 +14,7 @@
 #include "connection.h"
 #include "options.h"
 #include "output.h"
+#include "packets.h"
 #include "record_child.h"
 #include "record_config.h"
 #include "record_progress.h"
@@ -40,6 +41,9 @@ struct recording {
     int signals_fd; /* borrowed */
     struct record_child child;
     struct output *output;
+    struct fault output_fault;
+    struct packets *packets; /* owned; NULL: none are made */
+    uint64_t flushed_ns;     /* when packets were made last */
     struct profctl *conn;
     struct record_scan scan;
     int32_t target_pids[WATCHED_PIDS_MAX]; /* of the config; the command is not one of them */
@@ -56,6 +60,7 @@ static void recording_done(struct recording *recording)
 {
     record_child_done(&recording->child);
     record_progress_done(&recording->progress);
+    recording->packets = packets_free(recording->packets);
     recording->output = output_free(recording->output);
     recording->conn = profctl_disconnect(recording->conn);
     record_scan_done(&recording->scan);
@@ -90,6 +95,13 @@ static int prepare_last_words(struct recording *recording)
     return fclose(file) != 0 ? -ENOMEM : r;
 }
 
+/* A packets_out_fn. */
+static int write_bytes(const void *bytes, size_t size_bytes, void *userdata)
+{
+    struct recording *recording = userdata;
+    return output_write(recording->output, bytes, size_bytes, &recording->output_fault);
+}
+
 static int prepare(struct recording *recording)
 {
     const struct record_request *request = recording->request;
@@ -103,9 +115,15 @@ static int prepare(struct recording *recording)
         record_progress_open(&recording->progress);
     }
     recording->chunk = malloc(PROFCTL_READ_BYTES_MAX);
+    if (!request->is_native) {
+        recording->packets = packets_new(write_bytes, recording);
+    }
     if (recording->chunk == NULL || record_scan_init(&recording->scan) < 0 ||
-        prepare_last_words(recording) < 0) {
+        (recording->packets == NULL && !request->is_native) || prepare_last_words(recording) < 0) {
         return complain("record: there is not enough memory");
+    }
+    if (recording->packets != NULL) {
+        packets_begin_session(recording->packets);
     }
     int r = record_signals_take(recording->last_words, &recording->signals_fd);
     if (r < 0) {
@@ -179,12 +197,24 @@ static int fail_half_way(struct recording *recording, const char *text)
     return EXIT_FAILED;
 }
 
+/* Makes packets of what has been fetched, once a second. */
+static int flush_packets(struct recording *recording)
+{
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (recording->packets == NULL || now_ns - recording->flushed_ns < NS_PER_S) {
+        return EXIT_DONE;
+    }
+    recording->flushed_ns = now_ns;
+    return packets_flush(recording->packets, false) < 0
+               ? fail_half_way(recording, recording->output_fault.text)
+               : EXIT_DONE;
+}
+
 /* Moves what is ready into the file. `*ret_count` is how many pieces that were. */
 static int fetch(struct recording *recording, size_t *ret_count)
 {
     size_t count = 0;
     for (; count < CHUNKS_AT_ONCE && !recording->has_ended; count++) {
-        struct fault fault = {0};
         size_t size_bytes = 0;
         bool end = false;
         if (profctl_read(recording->conn, recording->chunk, PROFCTL_READ_BYTES_MAX, &size_bytes,
@@ -192,8 +222,11 @@ static int fetch(struct recording *recording, size_t *ret_count)
             return fail_half_way(recording, connection_notes(recording->conn)->fault.text);
         }
         record_scan_add(&recording->scan, recording->chunk, size_bytes);
-        if (output_write(recording->output, recording->chunk, size_bytes, &fault) < 0) {
-            return fail_half_way(recording, fault.text);
+        int r = recording->packets == NULL
+                    ? write_bytes(recording->chunk, size_bytes, recording)
+                    : packets_pass(recording->packets, recording->chunk, size_bytes);
+        if (r < 0) {
+            return fail_half_way(recording, recording->output_fault.text);
         }
         recording->has_ended = end;
         if (size_bytes == 0) {
@@ -228,6 +261,7 @@ static int record_samples(struct recording *recording)
                   clock_ns(CLOCK_MONOTONIC) >= end_ns;
         if (!is_over) {
             int status = fetch(recording, &count);
+            status = status == EXIT_DONE ? flush_packets(recording) : status;
             if (status != EXIT_DONE) {
                 return status;
             }
@@ -250,7 +284,6 @@ static bool is_empty(const struct recording *recording)
 static int finish(struct recording *recording)
 {
     struct profctl_fault fault = {0};
-    struct fault output_fault = {0};
     if (profctl_stop(recording->conn, &fault) < 0 && !recording->has_ended) {
         return fail_half_way(recording, fault.text);
     }
@@ -267,8 +300,11 @@ static int finish(struct recording *recording)
             (void)poll(NULL, 0, DRAIN_INTERVAL_MS);
         }
     }
-    if (!is_empty(recording) && output_finish(recording->output, &output_fault) < 0) {
-        return fail_half_way(recording, output_fault.text);
+    if (recording->packets != NULL && packets_flush(recording->packets, true) < 0) {
+        return fail_half_way(recording, recording->output_fault.text);
+    }
+    if (!is_empty(recording) && output_finish(recording->output, &recording->output_fault) < 0) {
+        return fail_half_way(recording, recording->output_fault.text);
     }
     if (profctl_close(recording->conn, &fault) < 0) {
         record_progress_clear(&recording->progress);
@@ -305,6 +341,10 @@ static int conclude(struct recording *recording)
     if (outcome.is_empty) {
         (void)fflush(recording->messages);
         record_summary_complain_empty(&outcome);
+    }
+    if (recording->packets != NULL && packets_are_cut(recording->packets)) {
+        (void)complain("record: there was not enough memory for all packets for Perfetto; the "
+                       "recording is whole");
     }
     bool has_failed = outcome.is_empty || recording->scan.fault.code != 0;
     return has_failed && status == EXIT_DONE ? EXIT_FAILED : status;

@@ -19,13 +19,15 @@ static const struct verb_option options[] = {
     {0, "append", NULL, "add to the recording that FILE holds", options_flag, AT(appends), 0},
     {0, "force", NULL, "replace that recording; it stays as FILE.old", options_flag, AT(replaces),
      0},
+    {0, "native", NULL, "without the packets that Perfetto shows samples by", options_flag,
+     AT(is_native), 0},
     {0, "json", NULL, "what was read, as one JSON object", options_flag, AT(attach.is_json), 0},
     OPTION_SOCKET(AT(attach.socket_path)),
     {0},
 };
 
 static const struct command_line line = {
-    .usage = "profctl read -o FILE [--append | --force] [--json] [--socket PATH]",
+    .usage = "profctl read -o FILE [--append | --force] [OPTION...] [--socket PATH]",
     .help = "Fetches what the session of profctl start has recorded since the last read.\n"
             "Each read gives what follows, also while the session runs, and each file is a\n"
             "recording of its own. Put together with cat, they are one too.\n",

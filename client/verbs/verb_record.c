@@ -55,6 +55,8 @@ static const struct verb_option options[] = {
     OPTION_CONFIG,
     {0, "ignore-status", NULL, "end with 0 whatever status CMD ends with", options_flag,
      RECORD_AT(ignores_status), 0},
+    {0, "native", NULL, "without the packets that Perfetto shows samples by", options_flag,
+     RECORD_AT(is_native), 0},
     {0, "json", NULL, "the result as one JSON object", options_flag, RECORD_AT(is_json), 0},
     OPTION_SOCKET(RECORD_AT(socket_path)),
     TARGET_OPTIONS,

@@ -46,10 +46,11 @@ client/profile/demangle.*     common                                  | iberty
 client/profile/*              common json fxt recording               | cjson
 client/lines/*                common symbolize profile                | elf kernel
 client/attach/*               common json library cli                 | cjson
-client/read/*                 common json library cli recording attach | cjson
-client/record/*               common json config library cli recording attach | cjson
-client/report/*               common json cli profile lines           | cjson
 client/export/*               common json fxt cli profile lines           | cjson protobuf perf_event
+client/packets/*              common fxt recording profile export     |
+client/read/*                 common json library cli recording attach packets | cjson
+client/record/*               common json config library cli recording attach packets | cjson
+client/report/*               common json cli profile lines           | cjson
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
 client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump view | cjson

@@ -471,21 +471,23 @@ def check_packets(packets):
 
 
 def add_interned(interned, data):
+    """Things may refer to others of their packet, or of one before."""
     for name in INTERNED:
         for item in data[name]:
             if one(item, "iid") == 0 or number(item, "iid") in interned[name]:
                 complain("perfetto", f"has an iid of {name} twice")
             interned[name][number(item, "iid")] = item
-            for field, kind in (("function_name_id", "function_names"), ("mapping_id", "mappings"), ("build_id", "build_ids"),
-                                ("source_path_iid", "source_paths"), ("path_string_ids", "mapping_paths"),
-                                ("frame_ids", "frames")):
-                if any(int(value) not in interned[kind] for value in item[field]):
-                    complain("perfetto", f"{name} has a {field} that is not known yet")
-            build_id = item["str"][0].encode("utf-8", "surrogateescape").hex() if name == "build_ids" else "0badcafe"
-            if not build_id.startswith("0badcafe") and len(build_id) != 40:
-                complain("perfetto", f"has the build-id {build_id}")
-            if name == "frames" and not (item["mapping_id"] and item["rel_pc"]):
-                complain("perfetto", "a frame is in no mapping")
+    for name, item in ((name, item) for name in INTERNED for item in data[name]):
+        for field, kind in (("function_name_id", "function_names"), ("mapping_id", "mappings"), ("build_id", "build_ids"),
+                            ("source_path_iid", "source_paths"), ("path_string_ids", "mapping_paths"),
+                            ("frame_ids", "frames")):
+            if any(int(value) not in interned[kind] for value in item[field]):
+                complain("perfetto", f"{name} has a {field} that is not known yet")
+        build_id = item["str"][0].encode("utf-8", "surrogateescape").hex() if name == "build_ids" else "0badcafe"
+        if not build_id.startswith("0badcafe") and len(build_id) != 40:
+            complain("perfetto", f"has the build-id {build_id}")
+        if name == "frames" and not (item["mapping_id"] and item["rel_pc"]):
+            complain("perfetto", "a frame is in no mapping")
 
 
 def perfetto_samples(output):

@@ -13,6 +13,8 @@
  *   sample TIME_NS PID ADDRESS
  *   stack TIME_NS PID TID CPU QUALITY USER KERNEL
  *                            USER and KERNEL: addresses, leaf first, with commas between them
+ *   partial TIME_NS PID TID ID USER
+ *   completion ID USER       the user stack, its rest behind that of the partials
  *   data INDEX TEXT          INDEX: of a string that every segment knows
  *
  * "-" is an empty text, or no stack. A module's addresses begin with 0 where its mmap does, with
@@ -143,15 +145,44 @@ static void write_stack(struct fxt_writer *writer, char *const *words)
     fxt_write_sample(writer, &sample);
 }
 
+static void write_partial(struct fxt_writer *writer, char *const *words)
+{
+    uint64_t stack[STACK_MAX];
+    const struct fxt_sample sample = {
+        .fields = FXT_SAMPLE_CONTINUATION | FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS |
+                  FXT_SAMPLE_USER_STACK,
+        .boot_ts_ns = number(words[1]),
+        .pid = number(words[2]),
+        .tid = number(words[3]),
+        .continuation = number(words[4]),
+        .user_stack = stack,
+        .user_count = read_stack(words[5], stack),
+    };
+    fxt_write_sample(writer, &sample);
+}
+
+static void write_completion(struct fxt_writer *writer, char *const *words)
+{
+    uint64_t stack[STACK_MAX];
+    const struct fxt_sample sample = {
+        .fields = FXT_SAMPLE_CONTINUATION_COMPLETION | FXT_SAMPLE_USER_STACK | FXT_SAMPLE_QUALITY,
+        .continuation_completion = number(words[1]),
+        .quality = COMPLETE,
+        .user_stack = stack,
+        .user_count = read_stack(words[2], stack),
+    };
+    fxt_write_sample(writer, &sample);
+}
+
 static void write_line(struct fxt_writer *writer, char *const *words, size_t count)
 {
     const struct {
         const char *kind;
         size_t count;
         size_t text; /* which word is one; 0: none */
-    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},       {"name", 4, 3},
-                 {"module", 5, 3},  {"mmap", 5, 0},         {"sample", 4, 0},
-                 {"stack", 8, 0},   {"segment_mmap", 6, 0}, {"data", 3, 2}};
+    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},  {"name", 4, 3},      {"module", 5, 3},
+                 {"mmap", 5, 0},    {"sample", 4, 0},  {"stack", 8, 0},     {"segment_mmap", 6, 0},
+                 {"data", 3, 2},    {"partial", 6, 0}, {"completion", 3, 0}};
     size_t kind = 0;
     while (kind < sizeof kinds / sizeof *kinds && strcmp(words[0], kinds[kind].kind) != 0) {
         kind++;
@@ -187,6 +218,12 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         break;
     case 6:
         write_stack(writer, words);
+        break;
+    case 9:
+        write_partial(writer, words);
+        break;
+    case 10:
+        write_completion(writer, words);
         break;
     default:
         fxt_write_data(writer, (enum fxt_known_string)number(words[1]), text.bytes,

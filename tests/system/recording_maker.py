@@ -41,6 +41,14 @@ class Recording:
         words = [",".join(str(address) for address in stack or []) or "-" for stack in (user, kernel)]
         self.lines.append(f"stack {self.time_ns} {pid} {tid or pid} {cpu} {quality} {words[0]} {words[1]}")
 
+    def partial(self, pid, number, user):
+        """A sample whose stack goes on as the completion `number` says; on CPU 0."""
+        self.time_ns += 1000
+        self.lines.append(f"partial {self.time_ns} {pid} {pid} {number} {','.join(map(str, user)) or '-'}")
+
+    def completion(self, number, user):
+        self.lines.append(f"completion {number} {','.join(map(str, user)) or '-'}")
+
     def data(self, name, *objects):
         """A Data blob of JSON objects, or of lines as they are."""
         lines = [o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in objects]

@@ -77,7 +77,7 @@ before=$(resident)
 sleep 4
 profctl stop >/dev/null || fail "stop"
 unread=$(resident)
-profctl read -o "$WORK/big.fxt" >/dev/null || fail "read"
+profctl read --native -o "$WORK/big.fxt" >/dev/null || fail "read"
 after=$(resident)
 profctl close >/dev/null || fail "close"
 size=$(($(stat -c %s "$WORK/big.fxt") / 1024))

@@ -47,3 +47,11 @@ void defined_mapping_at(const struct profile *profile, size_t number, struct def
 /* The function at a place of a sample's stack. False, and nothing is written: none is named. */
 bool defined_function_find(const struct profile *profile, const struct profile_sample *sample,
                            const struct stack_place *place, struct defined_function *ret);
+
+/* How many functions the recording names. */
+size_t defined_symbol_count(const struct profile *profile);
+
+/* The name, of the profile's texts, that the recording has for a segment's function at a module's
+ * own address; INTERN_NONE: none, or there is no memory to look. */
+uint32_t defined_symbol_find(const struct profile *profile, uint32_t segment, uint32_t module,
+                             uint64_t address);

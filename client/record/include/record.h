@@ -24,6 +24,7 @@ struct record_request {
     bool whole_machine;
     bool kernel_stacks; /* asked for; neither: as the config says, else they are recorded */
     bool no_kernel_stacks;
+    bool is_native;      /* without packets for Perfetto */
     bool is_json;        /* the result is one JSON object */
     bool ignores_status; /* of the command: record ends with its own */
     char **command;      /* NULL: none; ends with NULL */

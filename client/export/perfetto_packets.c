@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Makes packets of samples, of names of processes and threads, of clocks, of counters, and of names
+ * of functions that come late. A name of a task is written when it is new, or another than before.
+ */
+#include "perfetto_packets.h"
+
+#include "build_id_bytes.h"
+#include "cleanup.h"
+#include "definitions.h"
+#include "export_books.h"
+#include "json.h"
+#include "perfetto_interned.h"
+#include "task_number.h"
+
+#include <string.h>
+
+#define BUILD_ID_BYTES ((size_t)64)
+#define COUNTER_BITS   8 /* of the number of a session's counter */
+
+enum {
+    CLOCK_ID_REALTIME = 1,
+    CLOCK_ID_BOOTTIME = 6,
+    COUNTER_CPU_CLOCK = 1,
+    UNIT_COUNT = 2,
+    TYPE_COUNTER = 4,
+    MODE_KERNEL = 1,
+    MODE_USER = 2,
+};
+
+struct task_key {
+    uint64_t pid;
+    uint64_t tid;
+    uint32_t name; /* of the profile's texts */
+    uint32_t is_process;
+};
+
+struct perfetto_packets {
+    const struct profile *profile; /* borrowed */
+    struct perfetto_sequence sequence;
+    struct perfetto_interned interned;
+    struct intern tasks;   /* struct task_key; those that were written */
+    size_t symbol_count;   /* of the profile, when late names were written last */
+    uint64_t counter_base; /* of the numbers of counters: differs by session */
+};
+
+struct perfetto_packets *perfetto_packets_new(FILE *file, const struct profile *profile)
+{
+    struct perfetto_packets *writer = calloc(1, sizeof *writer);
+    if (writer != NULL) {
+        writer->profile = profile;
+        writer->sequence.out.file = file;
+        writer->interned.profile = profile;
+        writer->interned.sequence = &writer->sequence;
+    }
+    return writer;
+}
+
+struct perfetto_packets *perfetto_packets_free(struct perfetto_packets *writer)
+{
+    if (writer != NULL) {
+        perfetto_interned_done(&writer->interned);
+        perfetto_sequence_done(&writer->sequence);
+        intern_done(&writer->tasks);
+        free(writer);
+    }
+    return NULL;
+}
+
+static void write_task(struct perfetto_packets *writer, const struct task_key *key,
+                       uint64_t time_ns)
+{
+    cleanup_(freep) char *name = strdup(profile_text(writer->profile, key->name));
+    if (name == NULL) {
+        writer->sequence.fault = -ENOMEM;
+        return;
+    }
+    Perfetto__Process process = PERFETTO__PROCESS__INIT;
+    Perfetto__Process *processes = &process;
+    Perfetto__Thread thread = PERFETTO__THREAD__INIT;
+    Perfetto__Thread *threads = &thread;
+    Perfetto__ProcessTree tree = PERFETTO__PROCESS_TREE__INIT;
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    process.has_pid = true;
+    process.pid = (int32_t)task_number(key->pid);
+    process.n_cmdline = 1;
+    process.cmdline = &name;
+    thread.has_tid = true;
+    thread.tid = (int32_t)task_number(key->tid);
+    thread.name = name;
+    thread.has_tgid = true;
+    thread.tgid = process.pid;
+    tree.n_processes = key->is_process;
+    tree.processes = &processes;
+    tree.n_threads = 1 - key->is_process;
+    tree.threads = &threads;
+    packet.has_timestamp = true;
+    packet.timestamp = time_ns;
+    packet.process_tree = &tree;
+    perfetto_sequence_write(&writer->sequence, &packet);
+}
+
+/* Writes the name of a sample's process or thread if it is new. */
+static void add_task(struct perfetto_packets *writer, const struct task_key *key, uint64_t time_ns)
+{
+    size_t known_count = writer->tasks.item_count;
+    uint32_t item = 0;
+    if (key->name == INTERN_NONE) {
+        return;
+    }
+    if (intern_add(&writer->tasks, key, sizeof *key, &item) < 0) {
+        writer->sequence.fault = -ENOMEM;
+    } else if (item == known_count) {
+        write_task(writer, key, time_ns);
+    }
+}
+
+int perfetto_packets_sample(struct perfetto_packets *writer, const struct profile_sample *sample)
+{
+    const struct task_key process = {
+        .pid = sample->pid, .name = sample->process_name, .is_process = true};
+    const struct task_key thread = {.pid = sample->pid,
+                                    .tid = sample->tid,
+                                    .name = profile_thread_name(writer->profile, sample)};
+    add_task(writer, &process, sample->time_ns);
+    add_task(writer, &thread, sample->time_ns);
+    Perfetto__PerfSample message = PERFETTO__PERF_SAMPLE__INIT;
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    message.has_cpu = true;
+    message.cpu = sample->cpu;
+    message.has_pid = true;
+    message.pid = task_number(sample->pid);
+    message.has_tid = true;
+    message.tid = task_number(sample->tid);
+    message.has_callstack_iid = true;
+    message.callstack_iid = perfetto_interned_stack(&writer->interned, sample);
+    message.has_cpu_mode = true;
+    message.cpu_mode = sample->in_kernel ? MODE_KERNEL : MODE_USER;
+    packet.has_timestamp = true;
+    packet.timestamp = sample->time_ns;
+    packet.perf_sample = &message;
+    perfetto_sequence_write(&writer->sequence, &packet);
+    return writer->sequence.fault;
+}
+
+static void write_clocks(struct perfetto_packets *writer, Perfetto__TracePacket *packet,
+                         uint64_t time_ns)
+{
+    Perfetto__Clock clocks[2] = {PERFETTO__CLOCK__INIT, PERFETTO__CLOCK__INIT};
+    Perfetto__Clock *clock_list[2] = {&clocks[0], &clocks[1]};
+    Perfetto__ClockSnapshot snapshot = PERFETTO__CLOCK_SNAPSHOT__INIT;
+    int64_t offset_ns = 0;
+    if (profile_wall_offset_ns(writer->profile, &offset_ns)) {
+        for (size_t i = 0; i < 2; i++) {
+            clocks[i].has_clock_id = true;
+            clocks[i].has_timestamp = true;
+        }
+        clocks[0].clock_id = CLOCK_ID_BOOTTIME;
+        clocks[0].timestamp = time_ns;
+        clocks[1].clock_id = CLOCK_ID_REALTIME;
+        clocks[1].timestamp = time_ns + (uint64_t)offset_ns;
+        snapshot.n_clocks = 2;
+        snapshot.clocks = clock_list;
+        packet->clock_snapshot = &snapshot;
+    }
+    perfetto_sequence_write(&writer->sequence, packet);
+}
+
+/* The same in all runs: FNV-1a. */
+static uint64_t hash_id(const char *id)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *id != '\0'; id++) {
+        hash = (hash ^ (uint8_t)*id) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* Counters of different sessions are different tracks. */
+static uint64_t find_counter_base(const struct profile *profile)
+{
+    cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
+    const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "session"));
+    return id == NULL ? 0 : hash_id(id) << COUNTER_BITS;
+}
+
+int perfetto_packets_begin(struct perfetto_packets *writer, uint64_t time_ns)
+{
+    char name[] = "cpu-clock";
+    uint64_t period_ns = profile_period_ns(writer->profile);
+    Perfetto__Timebase timebase = PERFETTO__TIMEBASE__INIT;
+    Perfetto__PerfSampleDefaults samples = PERFETTO__PERF_SAMPLE_DEFAULTS__INIT;
+    Perfetto__TracePacketDefaults defaults = PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    perfetto_interned_forget(&writer->interned);
+    writer->sequence.gathered_bytes = 0;
+    writer->counter_base = find_counter_base(writer->profile);
+    timebase.has_period = period_ns > 0;
+    timebase.period = period_ns;
+    timebase.has_counter = true;
+    timebase.counter = COUNTER_CPU_CLOCK;
+    timebase.name = name;
+    samples.timebase = &timebase;
+    defaults.perf_sample_defaults = &samples;
+    packet.has_timestamp = true;
+    packet.timestamp = time_ns;
+    packet.has_sequence_flags = true;
+    packet.sequence_flags = PERFETTO_CLEARED;
+    packet.trace_packet_defaults = &defaults;
+    write_clocks(writer, &packet, time_ns);
+    return writer->sequence.fault;
+}
+
+struct counters {
+    struct perfetto_packets *writer;
+    uint64_t from_ns;
+    uint64_t time_ns;
+    uint64_t number; /* of the counter at hand */
+};
+
+static void write_value(const struct counters *counters, uint64_t time_ns, int64_t value)
+{
+    Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    event.has_type = true;
+    event.type = TYPE_COUNTER;
+    event.has_track_uuid = true;
+    event.track_uuid = counters->writer->counter_base + counters->number;
+    event.has_counter_value = true;
+    event.counter_value = value;
+    packet.has_timestamp = true;
+    packet.timestamp = time_ns;
+    packet.track_event = &event;
+    perfetto_sequence_write(&counters->writer->sequence, &packet);
+}
+
+/* A counter of the books, by its number in the tables of their terms. */
+static void write_counter(const struct export_count *count, void *userdata)
+{
+    struct counters *counters = userdata;
+    struct perfetto_packets *writer = counters->writer;
+    cleanup_(freep) char *name = strdup(count->name);
+    if (name == NULL) {
+        writer->sequence.fault = -ENOMEM;
+        return;
+    }
+    Perfetto__CounterDescriptor counter = PERFETTO__COUNTER_DESCRIPTOR__INIT;
+    Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    counters->number = count->number;
+    counter.has_unit = true;
+    counter.unit = UNIT_COUNT;
+    track.has_uuid = true;
+    track.uuid = writer->counter_base + counters->number;
+    track.name = name;
+    track.counter = &counter;
+    packet.track_descriptor = &track;
+    perfetto_sequence_write(&writer->sequence, &packet);
+    if (counters->from_ns > 0) {
+        write_value(counters, counters->from_ns, 0);
+    }
+    write_value(counters, counters->time_ns, count->value);
+}
+
+int perfetto_packets_books(struct perfetto_packets *writer, uint64_t from_ns, uint64_t time_ns)
+{
+    struct counters counters = {.writer = writer, .from_ns = from_ns, .time_ns = time_ns};
+    export_books_counts(writer->profile, write_counter, &counters);
+    return writer->sequence.fault;
+}
+
+static void write_late_name(struct perfetto_packets *writer, const struct unnamed_frame *frame,
+                            uint32_t name_text, uint64_t time_ns)
+{
+    const struct profile *profile = writer->profile;
+    const struct profile_module *module = &profile->modules[frame->module];
+    const char *path = profile_text(profile, module->name);
+    uint8_t build_id[BUILD_ID_BYTES];
+    cleanup_(freep) char *name = strdup(profile_text(profile, name_text));
+    cleanup_(freep) char *shown_path = NULL;
+    /* Readers put a slash before a path that has none. */
+    if (name == NULL || asprintf(&shown_path, "%s%s", path[0] == '/' ? "" : "/", path) < 0) {
+        shown_path = NULL;
+        writer->sequence.fault = -ENOMEM;
+        return;
+    }
+    Perfetto__Line line = PERFETTO__LINE__INIT;
+    Perfetto__Line *lines = &line;
+    Perfetto__AddressSymbols address = PERFETTO__ADDRESS_SYMBOLS__INIT;
+    Perfetto__AddressSymbols *addresses = &address;
+    Perfetto__ModuleSymbols symbols = PERFETTO__MODULE_SYMBOLS__INIT;
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    line.function_name = name;
+    address.has_address = true;
+    address.address = frame->address;
+    address.n_lines = 1;
+    address.lines = &lines;
+    symbols.path = shown_path;
+    symbols.has_build_id = true;
+    symbols.build_id.data = build_id;
+    symbols.build_id.len =
+        build_id_bytes(profile_text(profile, module->build_id), build_id, sizeof build_id);
+    symbols.n_address_symbols = 1;
+    symbols.address_symbols = &addresses;
+    packet.has_timestamp = true;
+    packet.timestamp = time_ns;
+    packet.module_symbols = &symbols;
+    perfetto_sequence_write(&writer->sequence, &packet);
+}
+
+int perfetto_packets_late_names(struct perfetto_packets *writer, uint64_t time_ns)
+{
+    size_t kept_count = 0;
+    size_t symbol_count = defined_symbol_count(writer->profile);
+    if (symbol_count == writer->symbol_count) {
+        return writer->sequence.fault;
+    }
+    writer->symbol_count = symbol_count;
+    for (size_t i = 0; i < writer->interned.unnamed_count && writer->sequence.fault == 0; i++) {
+        const struct unnamed_frame frame = writer->interned.unnamed[i];
+        uint32_t name =
+            defined_symbol_find(writer->profile, frame.segment, frame.module, frame.address);
+        if (name == INTERN_NONE) {
+            writer->interned.unnamed[kept_count++] = frame;
+        } else {
+            write_late_name(writer, &frame, name, time_ns);
+        }
+    }
+    writer->interned.unnamed_count = kept_count;
+    return writer->sequence.fault;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* How records get into a profile: of a whole file (load.c), or as they come (live_profile.c). */
+
+#include "fxt_reader.h"
+#include "pending_stacks.h"
+#include "profile.h"
+#include "recorded_books.h"
+
+#include <stdint.h>
+
+struct group_key {
+    uint64_t id;
+    uint32_t segment;
+    uint32_t provider_id;
+};
+
+struct told_module;
+
+struct loader {
+    struct profile *profile;
+    struct recorded_books books;
+    uint32_t segment; /* from 1 */
+    struct intern module_keys;
+    struct told_module *modules; /* owned; by item of module_keys */
+    size_t module_capacity;
+    struct intern identities; /* build-id and name of each module of the profile */
+    struct intern group_keys; /* item: of the profile's groups */
+    struct pending_stacks pending;
+};
+
+void loader_done(struct loader *loader);
+
+/* A profile without a record. Returned: profile_free(). NULL when there is no memory. */
+struct profile *loader_new_profile(enum profile_names names);
+
+/* A feed_record_fn; `loader` is a struct loader. Returns 0, or -ENOMEM. */
+int loader_record(const struct fxt_record *record, void *loader);
+
+/* Appends to a part of a group what its completion says. Returns 0, or -ENOMEM. */
+int loader_complete(struct profile *profile, struct profile_sample *sample);
