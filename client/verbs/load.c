@@ -19,7 +19,7 @@ int complain_truncated(const char *path, const struct input_summary *input)
                     input->size_bytes);
 }
 
-int load_profile(const char *path, enum profile_names names, struct profile **ret)
+static int load_profile(const char *path, enum profile_names names, struct profile **ret)
 {
     struct fault fault = {0};
     struct profile *profile = NULL;
@@ -32,7 +32,8 @@ int load_profile(const char *path, enum profile_names names, struct profile **re
                : EXIT_DONE;
 }
 
-int load_selection(const char *path, const struct selection *selection, struct profile *profile)
+static int load_selection(const char *path, const struct selection *selection,
+                          struct profile *profile)
 {
     struct fault fault = {0};
     if (selection_is_empty(selection)) {
@@ -93,7 +94,7 @@ static int add_lines(const char *path, enum lines_detail detail, struct profile 
     return EXIT_DONE;
 }
 
-int load_detail(const char *path, enum load_detail detail, struct profile *profile)
+static int load_detail(const char *path, enum load_detail detail, struct profile *profile)
 {
     static const enum lines_detail details[] = {
         [LOAD_FUNCTIONS] = LINES_WANT_FUNCTIONS,
@@ -102,5 +103,21 @@ int load_detail(const char *path, enum load_detail detail, struct profile *profi
     };
     int status = detail == LOAD_ADDRESSES ? EXIT_DONE : add_lines(path, details[detail], profile);
     complain_no_room(path, profile);
+    return status;
+}
+
+int load_recording(const struct load_request *request, struct profile **ret)
+{
+    cleanup_(profile_freep) struct profile *profile = NULL;
+    int status = load_profile(request->path, request->names, &profile);
+    *ret = NULL;
+    if (profile == NULL) {
+        return status;
+    }
+    if (load_selection(request->path, request->selection, profile) != EXIT_DONE ||
+        load_detail(request->path, request->detail, profile) != EXIT_DONE) {
+        return EXIT_FAILED;
+    }
+    *ret = take_ptr(profile);
     return status;
 }

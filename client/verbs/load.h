@@ -6,19 +6,6 @@
 #include "profile.h"
 #include "selection.h"
 
-/*
- * Loads a recording for a verb, and complains if that fails. `*ret` (returned: profile_free())
- * stays as it is then. A recording that is cut off is loaded and complained about too. Returns the
- * exit status that this makes.
- */
-int load_profile(const char *path, enum profile_names names, struct profile **ret);
-
-/*
- * Leaves only what is selected of the recording at `path`, if anything is, and says on standard
- * error how much that is. Complains if it fails. Returns an exit status.
- */
-int load_selection(const char *path, const struct selection *selection, struct profile *profile);
-
 /* What a verb was asked to show of what files of this machine know. */
 enum load_detail {
     LOAD_FUNCTIONS, /* functions: those that the recording names, and where others begin */
@@ -27,12 +14,21 @@ enum load_detail {
     LOAD_ADDRESSES, /* nothing: no file is opened, and what has no name is shown by its address */
 };
 
+struct load_request {
+    const char *path;                  /* borrowed; "-": standard input */
+    const struct selection *selection; /* borrowed */
+    enum profile_names names;
+    enum load_detail detail;
+};
+
 /*
- * Adds that to the profile of the recording at `path`, and complains if it fails, if servers that
- * were to be asked cannot be, or if there was no room for all that samples have. Returns an exit
- * status.
+ * Loads a recording for a verb, leaves what is selected of it, and adds what was asked for. Says on
+ * standard error how much is selected. Complains if anything fails, if the recording is cut off or
+ * damaged, if servers that were to be asked cannot be, or if there was no room for all that samples
+ * have. `*ret` (returned: profile_free()) is what can be shown; NULL: nothing. Returns the exit
+ * status that this makes, however well the showing goes.
  */
-int load_detail(const char *path, enum load_detail detail, struct profile *profile);
+int load_recording(const struct load_request *request, struct profile **ret);
 
 #define OPTION_ADDRESSES(at)                                                                       \
     {                                                                                              \

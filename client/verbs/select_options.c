@@ -2,7 +2,7 @@
 
 /*
  * Takes what selects a part of a recording from the command line. A wrong word is refused with what
- * would be right; how much of a recording is selected, load_selection() finds out.
+ * would be right; how much of a recording is selected, load_recording() finds out.
  */
 #include "select_options.h"
 

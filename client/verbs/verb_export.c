@@ -225,13 +225,11 @@ int verb_export(int argc, char **argv)
     if (status != OPTIONS_TAKEN) {
         return status;
     }
-    status = load_profile(request.path, request.names, &profile);
+    const struct load_request load = {request.path, &request.selection, request.names,
+                                      request.detail};
+    status = load_recording(&load, &profile);
     if (profile == NULL) {
         return status;
-    }
-    if (load_selection(request.path, &request.selection, profile) != EXIT_DONE ||
-        load_detail(request.path, request.detail, profile) != EXIT_DONE) {
-        return EXIT_FAILED;
     }
     int export_status = export_file(profile, &request);
     return export_status == EXIT_DONE ? status : export_status;

@@ -238,13 +238,11 @@ static int print_report(const struct report_request *request)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
     struct summary summary;
-    int status = load_profile(request->path, request->names, &profile);
+    const struct load_request load = {request->path, &request->selection, request->names,
+                                      request->detail};
+    int status = load_recording(&load, &profile);
     if (profile == NULL) {
         return status;
-    }
-    if (load_selection(request->path, &request->selection, profile) != EXIT_DONE ||
-        load_detail(request->path, request->detail, profile) != EXIT_DONE) {
-        return EXIT_FAILED;
     }
     if (summary_take(profile, &summary) < 0) {
         return complain("%s: there is not enough memory", request->path);
