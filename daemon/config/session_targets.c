@@ -21,11 +21,13 @@ enum kind {
     UIDS,
     COMMS,
     CGROUPS,
+    UNITS,
     KIND_COUNT,
 };
 
 static const char *const kind_names[KIND_COUNT] = {
-    [PIDS] = "pids", [TIDS] = "tids", [UIDS] = "uids", [COMMS] = "comms", [CGROUPS] = "cgroups",
+    [PIDS] = "pids",   [TIDS] = "tids",       [UIDS] = "uids",
+    [COMMS] = "comms", [CGROUPS] = "cgroups", [UNITS] = "units",
 };
 
 static const struct {
@@ -34,7 +36,7 @@ static const struct {
 } kinds[KIND_COUNT] = {
     [PIDS] = {SESSION_PIDS_MAX, "integers"},      [TIDS] = {SESSION_TIDS_MAX, "integers"},
     [UIDS] = {SESSION_UIDS_MAX, "integers"},      [COMMS] = {SESSION_COMMS_MAX, "strings"},
-    [CGROUPS] = {SESSION_CGROUPS_MAX, "strings"},
+    [CGROUPS] = {SESSION_CGROUPS_MAX, "strings"}, [UNITS] = {SESSION_UNITS_MAX, "strings"},
 };
 
 /* "targets.comms[3]" */
@@ -108,6 +110,19 @@ static int read_cgroup(const cJSON *item, size_t index, char *ret, struct fault 
     return 0;
 }
 
+static int read_unit(const cJSON *item, size_t index, char *ret, struct fault *reterr)
+{
+    struct element_name name = name_element(UNITS, index);
+    if (!cJSON_IsString(item) || !unit_glob_make(item->valuestring, ret)) {
+        return fault_set_member(reterr, name.text,
+                                "%s; the name of a systemd unit of 1 to %d bytes is allowed, with "
+                                "'*' and '?' for any text and any character",
+                                cJSON_IsString(item) ? "is no such name" : "is not a string",
+                                UNIT_GLOB_BYTES_MAX);
+    }
+    return 0;
+}
+
 /* Reads one element into its place, and counts it. */
 static int read_element(const cJSON *item, enum kind kind, struct session_targets *targets,
                         struct fault *reterr)
@@ -135,6 +150,10 @@ static int read_element(const cJSON *item, enum kind kind, struct session_target
         r = read_cgroup(item, targets->cgroup_count, targets->cgroups[targets->cgroup_count],
                         reterr);
         targets->cgroup_count++;
+        break;
+    case UNITS:
+        r = read_unit(item, targets->unit_count, targets->units[targets->unit_count], reterr);
+        targets->unit_count++;
         break;
     case KIND_COUNT:
         break;
@@ -176,8 +195,8 @@ int session_targets_read(const cJSON *targets, struct session_targets *ret, stru
     }
     if (!cJSON_IsObject(targets)) {
         return fault_set_member(reterr, "targets",
-                                "is not an object; one with pids, tids, uids, comms and cgroups is "
-                                "allowed");
+                                "is not an object; one with pids, tids, uids, comms, cgroups and "
+                                "units is allowed");
     }
     if ((r = json_take_members(targets, kind_names, KIND_COUNT, arrays, &offender)) < 0) {
         char member[MEMBER_BYTES];
@@ -185,8 +204,8 @@ int session_targets_read(const cJSON *targets, struct session_targets *ret, stru
         return r == -EEXIST
                    ? fault_set_member(reterr, member, "is there twice; once is allowed")
                    : fault_set_member(reterr, member,
-                                      "is not a member of targets; pids, tids, uids, comms and "
-                                      "cgroups are allowed");
+                                      "is not a member of targets; pids, tids, uids, comms, "
+                                      "cgroups and units are allowed");
     }
     for (enum kind kind = 0; kind < KIND_COUNT && r == 0; kind++) {
         if (arrays[kind] != NULL) {
@@ -209,6 +228,8 @@ static size_t count_elements(const struct session_targets *targets, enum kind ki
         return targets->comm_count;
     case CGROUPS:
         return targets->cgroup_count;
+    case UNITS:
+        return targets->unit_count;
     case KIND_COUNT:
         break;
     }
@@ -228,6 +249,8 @@ static cJSON *print_element(const struct session_targets *targets, enum kind kin
         return cJSON_CreateString(targets->comms[index]);
     case CGROUPS:
         return cJSON_CreateString(targets->cgroups[index]);
+    case UNITS:
+        return cJSON_CreateString(targets->units[index]);
     case KIND_COUNT:
         break;
     }

@@ -31,7 +31,8 @@ static bool add_kernel(cJSON *status, const struct perf_features *features)
            cJSON_AddBoolToObject(object, "deferred_callchains", features->deferred_callchains) !=
                NULL &&
            cJSON_AddBoolToObject(object, "mmap_build_id", features->build_id) != NULL &&
-           cJSON_AddBoolToObject(object, "format_lost", features->format_lost) != NULL;
+           cJSON_AddBoolToObject(object, "format_lost", features->format_lost) != NULL &&
+           cJSON_AddBoolToObject(object, "cgroup", features->cgroup) != NULL;
 }
 
 /* Adds a JSON text (taken, may be NULL) as the object that it is. */

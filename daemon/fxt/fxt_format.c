@@ -27,6 +27,8 @@ const char *fxt_known_string_text(enum fxt_known_string string)
         return "cpu-profilerd.symbols";
     case FXT_STRING_BOOKS:
         return "cpu-profilerd.books";
+    case FXT_STRING_PROCESSES:
+        return "cpu-profilerd.processes";
     case FXT_STRING_FIRST_FREE:
         break;
     }

@@ -50,11 +50,14 @@ static struct perf_event_attr common_attr(uint64_t config)
 }
 
 /* What samples hold. Sideband has the ids alone, so one layout describes both. */
-static uint64_t sample_type(const struct perf_source_config *config)
+static uint64_t sample_type(const struct perf_source_config *config,
+                            const struct perf_features *features)
 {
     uint64_t type = ID_BITS | PERF_SAMPLE_CALLCHAIN;
-    return config->stack_copy_bytes == 0 ? type
-                                         : type | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    if (config->stack_copy_bytes != 0) {
+        type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    }
+    return features->cgroup ? type | PERF_SAMPLE_CGROUP : type;
 }
 
 static struct perf_event_attr sampling_attr(const struct perf_source_config *config,
@@ -62,7 +65,7 @@ static struct perf_event_attr sampling_attr(const struct perf_source_config *con
 {
     struct perf_event_attr attr = common_attr(PERF_COUNT_SW_CPU_CLOCK);
     attr.sample_period = config->period_ns;
-    attr.sample_type = sample_type(config);
+    attr.sample_type = sample_type(config, features);
     attr.sample_regs_user = config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK;
     attr.sample_stack_user = config->stack_copy_bytes;
     attr.read_format =
@@ -89,6 +92,7 @@ static struct perf_event_attr sideband_attr(const struct perf_features *features
     attr.comm_exec = 1;
     attr.task = 1;
     attr.ksymbol = features->ksymbol;
+    attr.cgroup = features->cgroup;
     attr.wakeup_watermark = SIDEBAND_WATERMARK_BYTES;
     return attr;
 }
@@ -189,18 +193,22 @@ int perf_event_probe(uint32_t cpu, struct perf_features *ret)
     struct perf_event_attr with_lost = sampling_attr(&any, &all);
     struct perf_event_attr with_build_id = sideband_attr(&all);
     struct perf_event_attr with_ksymbol = sideband_attr(&(struct perf_features){.ksymbol = true});
+    struct perf_event_attr with_cgroup = sideband_attr(&(struct perf_features){.cgroup = true});
+    with_cgroup.sample_type |= PERF_SAMPLE_CGROUP;
     *ret = (struct perf_features){
         .deferred_callchains = accepts(&deferring, cpu),
         .format_lost = accepts(&with_lost, cpu),
         .build_id = accepts(&with_build_id, cpu),
         .ksymbol = accepts(&with_ksymbol, cpu),
+        .cgroup = accepts(&with_cgroup, cpu),
     };
     return 0;
 }
 
-struct perf_record_layout perf_event_layout(const struct perf_source_config *config)
+struct perf_record_layout perf_event_layout(const struct perf_source_config *config,
+                                            const struct perf_features *features)
 {
-    return perf_record_layout_make(sample_type(config),
+    return perf_record_layout_make(sample_type(config, features),
                                    config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK);
 }
 

@@ -21,7 +21,8 @@ struct perf_event {
 void perf_event_list(struct perf_source *source);
 
 /* How the records are laid out: those of sampling and sideband, and those of switches. */
-struct perf_record_layout perf_event_layout(const struct perf_source_config *config);
+struct perf_record_layout perf_event_layout(const struct perf_source_config *config,
+                                            const struct perf_features *features);
 struct perf_record_layout perf_event_switch_layout(void);
 
 /* What the kernel knows. Returns 0, or -errno when this CPU has no event at all. */

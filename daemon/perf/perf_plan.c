@@ -83,8 +83,9 @@ static const struct sacrifice {
 /* Kernel frames share one budget with user frames; stacks of system calls are seldom deeper. */
 #define KERNEL_FRAMES_ALLOWANCE 64
 
-/* Header, four ids (identifier, tid, time, cpu), the chain's count, and two context markers. */
-#define SAMPLE_FIXED_WORDS (1 + 4 + 1 + 2)
+/* Header, four ids (identifier, tid, time, cpu), the chain's count, two context markers, and the
+ * control group. */
+#define SAMPLE_FIXED_WORDS (1 + 4 + 1 + 2 + 1)
 /* Beside the registers and the copy: the registers' kind, the copy's size, and how much is valid.
  */
 #define SAMPLE_COPY_WORDS (1 + 2)

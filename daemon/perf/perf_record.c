@@ -40,7 +40,7 @@ static const uint64_t trailer_words[] = {
 
 #define LAYOUT_BITS                                                                                \
     (TRAILER_BITS | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |                       \
-     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CGROUP)
 
 struct cursor {
     const uint8_t *at;
@@ -226,7 +226,8 @@ static bool parse_sample(const struct perf_record_layout *layout, struct cursor 
            ((type & PERF_SAMPLE_CALLCHAIN) == 0 || take_chain(cursor, &ret->sample)) &&
            ((type & PERF_SAMPLE_REGS_USER) == 0 ||
             take_user_regs(layout->user_regs_mask, cursor, &ret->sample)) &&
-           ((type & PERF_SAMPLE_STACK_USER) == 0 || take_user_stack(cursor, &ret->sample));
+           ((type & PERF_SAMPLE_STACK_USER) == 0 || take_user_stack(cursor, &ret->sample)) &&
+           ((type & PERF_SAMPLE_CGROUP) == 0 || take_u64(cursor, &ret->sample.cgroup_id));
 }
 
 static bool take_build_id(struct cursor *cursor, struct perf_mmap_view *ret)
@@ -360,6 +361,16 @@ static bool parse_ksymbol(uint64_t sample_type, struct cursor *cursor, struct pe
            take_id_words(sample_type, trailer_words, COUNT_OF(trailer_words), cursor, ret);
 }
 
+static bool parse_cgroup(struct cursor *cursor, struct perf_record *ret)
+{
+    ret->kind = PERF_KIND_CGROUP;
+    if (!take_u64(cursor, &ret->cgroup.id)) {
+        return false;
+    }
+    ret->cgroup.path = take_string(cursor);
+    return ret->cgroup.path != NULL;
+}
+
 /* Takes the trailer off the end. */
 static bool take_trailer(uint64_t sample_type, struct cursor *cursor, struct perf_record *ret)
 {
@@ -399,6 +410,8 @@ static bool parse_other_than_sample(uint64_t sample_type, const struct perf_even
         return has_trailer && parse_switch(header->misc, cursor, ret);
     case PERF_RECORD_CALLCHAIN_DEFERRED:
         return has_trailer && parse_deferred(cursor, ret);
+    case PERF_RECORD_CGROUP:
+        return has_trailer && parse_cgroup(cursor, ret);
     default:
         ret->kind = PERF_KIND_OTHER;
         return true;

@@ -190,7 +190,7 @@ static struct perf_source *new_source(const struct perf_source_config *config,
     source->plan = *plan;
     (void)pthread_mutex_init(&source->mutex, NULL);
     source->has_switches = perf_machine_sees_all_pids();
-    source->layout = perf_event_layout(&source->config);
+    source->layout = perf_event_layout(&source->config, features);
     source->switch_layout = perf_event_switch_layout();
     source->sample_max_stack = plan->sample_max_stack;
     /* They are chains of frame pointers; beside a copied stack they would be of no use. */

@@ -5,10 +5,10 @@
  * gives the new pid its parent's place among the target pids, and none among the others. Memory
  * that no pid touches is never paid.
  *
- * Globs are matched once for each name that a thread has, and the verdict is kept until another
- * name takes its place. Cgroups are matched once for each reading of /proc, and the process table
- * keeps what came of it. So a sample costs no comparison of texts. But a thread may have another
- * name at each sample, so globs are compiled (comm_glob.h).
+ * Globs are matched once for each name that a thread has, and once for each control group, and the
+ * verdict is kept until another name or group takes its place. Cgroups are matched once for each
+ * reading of /proc, and the process table keeps what came of it. So a sample costs no comparison of
+ * texts. But a thread may have another name at each sample, so globs are compiled (comm_glob.h).
  */
 #include "filter.h"
 
@@ -22,7 +22,7 @@
 #define VERDICTS  4096
 
 struct verdict {
-    uint64_t number; /* of a name; 0: of none */
+    uint64_t number; /* of a name or a group; 0: of none */
     bool matches;
 };
 
@@ -31,6 +31,7 @@ struct filter {
     struct session_targets targets;
     struct comm_glob *globs;  /* owned; of the targets */
     struct verdict *verdicts; /* owned; a place for each number */
+    struct verdict *units;    /* owned; the same for ids of control groups */
     bool has_targets;
     bool kernel_threads;
     int32_t excluded_parent_pid;
@@ -77,7 +78,8 @@ struct filter *filter_new(const struct filter_config *config)
     put_all(filter->excluded, config->excluded_pids, config->excluded_pid_count);
     filter->globs = calloc(filter->targets.comm_count + 1, sizeof *filter->globs);
     filter->verdicts = calloc(VERDICTS, sizeof *filter->verdicts);
-    if (filter->globs == NULL || filter->verdicts == NULL) {
+    filter->units = calloc(VERDICTS, sizeof *filter->units);
+    if (filter->globs == NULL || filter->verdicts == NULL || filter->units == NULL) {
         return filter_free(filter);
     }
     for (size_t i = 0; i < filter->targets.comm_count; i++) {
@@ -91,6 +93,7 @@ struct filter *filter_free(struct filter *filter)
     if (filter != NULL) {
         free(filter->globs);
         free(filter->verdicts);
+        free(filter->units);
         free(filter);
     }
     return NULL;
@@ -156,8 +159,31 @@ static bool is_named(const struct filter *filter, struct process *process, int32
     return verdict->matches;
 }
 
-static bool is_target(const struct filter *filter, struct process *process, int32_t pid,
-                      int32_t tid, uint64_t time_ns)
+static bool matches_a_unit(const struct filter *filter, const struct cgroup *cgroup)
+{
+    const struct cgroup_part parts[] = {cgroup->owner.unit, cgroup->owner.user_unit};
+    for (size_t i = 0; i < filter->targets.unit_count; i++) {
+        for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++) {
+            if (parts[part].bytes > 0 &&
+                unit_glob_matches(filter->targets.units[i], parts[part].text, parts[part].bytes)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_of_unit(const struct filter *filter, const struct cgroup *cgroup)
+{
+    struct verdict *verdict = &filter->units[cgroup->id % VERDICTS];
+    if (verdict->number != cgroup->id) {
+        *verdict = (struct verdict){cgroup->id, matches_a_unit(filter, cgroup)};
+    }
+    return verdict->matches;
+}
+
+static bool is_target(const struct filter *filter, struct process *process,
+                      const struct cgroup *cgroup, int32_t pid, int32_t tid, uint64_t time_ns)
 {
     if (contains(filter->pids, pid) || contains(filter->tids, tid)) {
         return true;
@@ -165,7 +191,8 @@ static bool is_target(const struct filter *filter, struct process *process, int3
     if (process == NULL) {
         return false;
     }
-    if ((process->identity_matches >> filter->number & 1) != 0) {
+    if ((process->identity_matches >> filter->number & 1) != 0 ||
+        (filter->targets.unit_count > 0 && cgroup != NULL && is_of_unit(filter, cgroup))) {
         return true;
     }
     return filter->targets.comm_count > 0 &&
@@ -173,12 +200,13 @@ static bool is_target(const struct filter *filter, struct process *process, int3
             (tid != pid && is_named(filter, process, pid, time_ns)));
 }
 
-bool filter_matches(const struct filter *filter, struct process *process, int32_t pid, int32_t tid,
-                    uint64_t time_ns)
+bool filter_matches(const struct filter *filter, struct process *process,
+                    const struct cgroup *cgroup, int32_t pid, int32_t tid, uint64_t time_ns)
 {
     bool kernel_thread = process != NULL && process->kernel_thread;
     if ((kernel_thread && !filter->kernel_threads) || contains(filter->excluded, pid)) {
         return false;
     }
-    return !filter->has_targets || (pid > 0 && is_target(filter, process, pid, tid, time_ns));
+    return !filter->has_targets ||
+           (pid > 0 && is_target(filter, process, cgroup, pid, tid, time_ns));
 }

@@ -451,7 +451,7 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
                   int32_t pid)
 {
     struct queue *queue = &reader->queues[urgency];
-    const uint32_t account = part == PROC_PART_PIDS ? 0 : process_owner(pid);
+    const uint32_t account = pid == 0 ? 0 : process_owner(pid);
     lock(reader);
     int r = find_room(queue, part, pid, account);
     struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, (int)urgency) : NULL;

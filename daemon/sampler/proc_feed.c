@@ -46,6 +46,7 @@ struct reread_note {
 
 struct proc_feed {
     struct process_table *processes;
+    struct cgroup_feed *cgroups; /* NULL: samples have none */
     struct process_notes *notes;
     const struct filter *filters[FILTERS_MAX];
     size_t filter_count;
@@ -68,14 +69,15 @@ struct proc_feed {
     bool walk_failed;
 };
 
-struct proc_feed *proc_feed_new(struct process_table *processes, struct filter *const *filters,
-                                size_t filter_count)
+struct proc_feed *proc_feed_new(struct process_table *processes, struct cgroup_feed *cgroups,
+                                struct filter *const *filters, size_t filter_count)
 {
     struct proc_feed *readings = calloc(1, sizeof *readings);
     if (readings == NULL) {
         return NULL;
     }
     readings->processes = processes;
+    readings->cgroups = cgroups;
     readings->notes = process_notes_new(sizeof(struct reread_note));
     assert(filter_count <= FILTERS_MAX);
     readings->filter_count = filter_count;
@@ -219,6 +221,14 @@ bool proc_feed_identify(struct proc_feed *readings, const struct process *proces
         note->identity_asked_ns = time_ns;
     }
     return process->identity_ns == 0 && note->identity_asked_ns != 0;
+}
+
+void proc_feed_list_cgroups(struct proc_feed *readings)
+{
+    if (readings->cgroups != NULL && cgroup_feed_take_request(readings->cgroups)) {
+        cgroup_feed_asked(readings->cgroups,
+                          proc_pool_ask(readings->reader, PROC_SAMPLED, PROC_PART_CGROUPS, 0) >= 0);
+    }
 }
 
 void proc_feed_walk(struct proc_feed *readings)
@@ -441,6 +451,9 @@ bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns)
            (reading = proc_pool_next(readings->reader)) != NULL) {
         if (reading->part == PROC_PART_PIDS) {
             take_list(readings, reading);
+        } else if (reading->part == PROC_PART_CGROUPS) {
+            cgroup_feed_take(readings->cgroups, reading);
+            free(reading);
         } else {
             take_process(readings, reading);
             (void)tell_list(readings, &readings->telling, UINT64_MAX);

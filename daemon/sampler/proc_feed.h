@@ -6,6 +6,7 @@
  * threads of proc_pool.h read. Belongs to the collector thread; only sideband_feed.c uses it.
  */
 
+#include "cgroup_feed.h"
 #include "filter.h"
 #include "proc_pool.h"
 #include "process_table.h"
@@ -17,10 +18,10 @@
 
 struct proc_feed;
 
-/* All borrowed (the array of filters for the call), each filter of the number that is its place.
- * Returned; NULL when there is no memory, or no thread. */
-struct proc_feed *proc_feed_new(struct process_table *processes, struct filter *const *filters,
-                                size_t filter_count);
+/* All borrowed (the array of filters for the call), each filter of the number that is its place;
+ * `cgroups` may be NULL. Returned; NULL when there is no memory, or no thread. */
+struct proc_feed *proc_feed_new(struct process_table *processes, struct cgroup_feed *cgroups,
+                                struct filter *const *filters, size_t filter_count);
 struct proc_feed *proc_feed_free(struct proc_feed *readings);
 
 enum reading_state {
@@ -42,6 +43,9 @@ void proc_feed_put_off(struct proc_feed *readings, const struct process *process
  * old. True: they are unknown, and asked for. */
 bool proc_feed_identify(struct proc_feed *readings, const struct process *process,
                         uint64_t time_ns);
+
+/* Asks for a walk through the control groups where one is due. */
+void proc_feed_list_cgroups(struct proc_feed *readings);
 
 /* Begins a walk of /proc, unless one is under way. A known process that /proc does not list has
  * ended. */

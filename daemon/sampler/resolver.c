@@ -68,6 +68,12 @@ enum resolution resolver_resolve(const struct resolver *resolver, const struct p
     bool patient = !settle && !record->sample.deferred;
     bool awaited = false;
     ret->process = sideband_feed_find(resolver->feed, sample, !patient, &awaited);
+    if (ret->process != NULL) {
+        bool unknown = false;
+        sample->cgroup = sideband_feed_cgroup(resolver->feed, record->sample.cgroup_id,
+                                              ret->process, sample->time_ns, &unknown);
+        awaited = awaited || (unknown && patient);
+    }
     if (!awaited && wanted == 0) {
         if (ret->process != NULL &&
             sideband_feed_identify(resolver->feed, ret->process, sample->time_ns)) {

@@ -37,6 +37,7 @@ struct sideband_feed {
     struct loss loss;           /* the last one, or the last few together */
     struct loss gaps[GAPS_MAX]; /* in which records of any process may be missing, as noted */
     size_t gap_count;
+    struct cgroup_feed *cgroups; /* NULL: this kernel does not say them */
     struct proc_feed *readings;
     uint64_t reached_ns; /* up to where sideband has been applied */
     bool news;           /* readings have come */
@@ -54,11 +55,15 @@ struct sideband_feed *sideband_feed_new(const struct sideband_feed_config *confi
     feed->was_full = calloc(config->source->sideband_count, sizeof *feed->was_full);
     feed->lost_ns = calloc(config->source->sideband_count, sizeof *feed->lost_ns);
     feed->sideband = sideband_new();
-    feed->readings = proc_feed_new(config->processes, config->sinks->filters, config->sinks->count);
+    feed->cgroups = config->source->features.cgroup ? cgroup_feed_new() : NULL;
+    feed->readings = proc_feed_new(config->processes, feed->cgroups, config->sinks->filters,
+                                   config->sinks->count);
     if (feed->told_ns == NULL || feed->was_full == NULL || feed->lost_ns == NULL ||
-        feed->sideband == NULL || feed->readings == NULL) {
+        feed->sideband == NULL || feed->readings == NULL ||
+        (config->source->features.cgroup && feed->cgroups == NULL)) {
         return sideband_feed_free(feed);
     }
+    proc_feed_list_cgroups(feed->readings);
     return feed;
 }
 
@@ -67,6 +72,7 @@ struct sideband_feed *sideband_feed_free(struct sideband_feed *feed)
     if (feed != NULL) {
         (void)sideband_free(feed->sideband);
         (void)proc_feed_free(feed->readings);
+        (void)cgroup_feed_free(feed->cgroups);
         free(feed->told_ns);
         free(feed->was_full);
         free(feed->lost_ns);
@@ -191,6 +197,13 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
         break;
     case PERF_KIND_KSYMBOL:
         apply_ksymbol(feed, record);
+        break;
+    case PERF_KIND_CGROUP:
+        if (feed->cgroups != NULL) {
+            cgroup_feed_tell(feed->cgroups, record->cgroup.id, record->cgroup.path,
+                             record->time_ns);
+            proc_feed_list_cgroups(feed->readings);
+        }
         break;
     case PERF_KIND_SAMPLE:
     case PERF_KIND_THROTTLE:
@@ -428,6 +441,21 @@ struct process *sideband_feed_find(struct sideband_feed *feed, const struct samp
         process_table_gone(processes, sample->pid, sample->time_ns + RESCAN_PERIOD_NS);
     }
     return process;
+}
+
+const struct cgroup *sideband_feed_cgroup(struct sideband_feed *feed, uint64_t id,
+                                          const struct process *process, uint64_t time_ns,
+                                          bool *ret_awaited)
+{
+    *ret_awaited = false;
+    if (feed->cgroups == NULL) {
+        return NULL;
+    }
+    const struct cgroup *cgroup = cgroup_feed_find(
+        feed->cgroups, id, process->owner_known ? process->owner : PROCESS_ACCOUNT_UNKNOWN, time_ns,
+        ret_awaited);
+    proc_feed_list_cgroups(feed->readings);
+    return cgroup;
 }
 
 /* Whether records that were lost may have changed what is known of a process at a time: until it

@@ -6,6 +6,7 @@
  * Belongs to the collector thread; only drain.c uses it.
  */
 
+#include "cgroup_table.h"
 #include "filter.h"
 #include "kernel_code.h"
 #include "perf_source.h"
@@ -49,6 +50,10 @@ size_t sideband_feed_waiting(const struct sideband_feed *feed);
  */
 struct process *sideband_feed_find(struct sideband_feed *feed, const struct sample *sample,
                                    bool settle, bool *ret_awaited);
+/* The control group that a sample has by id, NULL: not known. With `*ret_awaited` it will be. */
+const struct cgroup *sideband_feed_cgroup(struct sideband_feed *feed, uint64_t id,
+                                          const struct process *process, uint64_t time_ns,
+                                          bool *ret_awaited);
 /* Requests the uid and cgroups of a process where the filter needs them. True: they are unknown,
  * and awaited. */
 bool sideband_feed_identify(struct sideband_feed *feed, struct process *process, uint64_t time_ns);

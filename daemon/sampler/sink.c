@@ -66,15 +66,17 @@ void sink_add_chain(struct sink *sink, const struct perf_record *record)
     if (sink->late != NULL) {
         struct process *process =
             process_table_find(sink->config.processes, record->pid, record->time_ns);
-        bool expected =
-            filter_matches(sink->config.filter, process, record->pid, record->tid, record->time_ns);
+        /* The record does not say the control group: of a unit none is expected. */
+        bool expected = filter_matches(sink->config.filter, process, NULL, record->pid, record->tid,
+                                       record->time_ns);
         deferred_write_add(sink->late, record, expected);
     }
 }
 
 bool sink_wants(const struct sink *sink, const struct sample *sample, struct process *process)
 {
-    return filter_matches(sink->config.filter, process, sample->pid, sample->tid, sample->time_ns);
+    return filter_matches(sink->config.filter, process, sample->cgroup, sample->pid, sample->tid,
+                          sample->time_ns);
 }
 
 struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,

@@ -339,6 +339,12 @@ static int open_source(struct session *session, struct fault *reterr)
     if (r == 0) {
         take_plan(session);
     }
+    if (r == 0 && session->config.targets.unit_count > 0 && !session->source->features.cgroup) {
+        return fault_set(reterr, EOPNOTSUPP,
+                         "this kernel does not say which control group a sample is of, which "
+                         "targets.units needs (Linux 5.7, CONFIG_CGROUP_PERF); give the unit's "
+                         "path in targets.cgroups");
+    }
     return r;
 }
 

@@ -24,6 +24,7 @@
 #include "fxt_writer.h"
 #include "process_notes.h"
 #include "process_owner.h"
+#include "trace_cgroups.h"
 #include "trace_groups.h"
 #include "trace_modules.h"
 #include "trace_names.h"
@@ -49,6 +50,7 @@ struct trace {
     struct trace_symbols *symbols;
     struct trace_modules *modules;
     struct trace_names *names;
+    struct trace_cgroups *cgroups;
     struct trace_lanes *lanes;
     struct trace_groups *groups; /* what is gathered */
     size_t gathered_cpu_index;   /* whose samples these are */
@@ -86,6 +88,7 @@ static bool begin_log(struct trace *trace)
     }
     trace->log_begin_ns = clock_ns(CLOCK_MONOTONIC);
     definition_log_begin(trace->definitions);
+    trace_cgroups_begin(trace->cgroups);
     trace_symbols_begin(trace->symbols);
     trace_modules_begin(trace->modules, trace->log);
     return write_json(trace, FXT_STRING_SESSION, trace->session_json) &&
@@ -153,6 +156,7 @@ int trace_new(const struct trace_config *config, struct trace **ret)
     trace->session_json = strdup(config->session_json);
     trace->definitions = definition_log_new(config->buffer);
     trace->names = trace_names_new(trace->definitions);
+    trace->cgroups = trace_cgroups_new(trace->definitions);
     trace->symbols = trace_symbols_new(trace->definitions);
     trace->modules = trace->symbols == NULL ? NULL
                                             : trace_modules_new(trace->definitions, config->cache,
@@ -160,7 +164,7 @@ int trace_new(const struct trace_config *config, struct trace **ret)
     int r = -ENOMEM;
     if (trace->owners != NULL && trace->definitions != NULL && trace->groups != NULL &&
         trace->lanes != NULL && trace->session_json != NULL && trace->names != NULL &&
-        trace->modules != NULL) {
+        trace->cgroups != NULL && trace->modules != NULL) {
         r = begin_log(trace) ? 0 : -ENOSPC;
     }
     if (r < 0) {
@@ -179,6 +183,7 @@ struct trace *trace_free(struct trace *trace)
     (void)trace_modules_free(trace->modules);
     (void)trace_symbols_free(trace->symbols);
     (void)trace_names_free(trace->names);
+    (void)trace_cgroups_free(trace->cgroups);
     (void)definition_log_free(trace->definitions);
     (void)trace_lanes_free(trace->lanes);
     (void)trace_groups_free(trace->groups);
@@ -275,6 +280,15 @@ static bool define_sample(struct trace *trace, const struct sample *sample, stru
     return room;
 }
 
+/* The same for a sample with the time and the control group of a tick. */
+static bool define_tick(struct trace *trace, const struct sample *sample, struct process *process,
+                        bool *ret_known)
+{
+    return define_sample(trace, sample, process, ret_known) &&
+           (process == NULL ||
+            trace_cgroups_write(trace->cgroups, process, sample->cgroup, sample->time_ns));
+}
+
 static void gather(struct trace *trace, size_t cpu_index, const struct sample *sample)
 {
     if (cpu_index != trace->gathered_cpu_index) {
@@ -295,7 +309,7 @@ void trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sa
 {
     bool known = true;
     keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
-    if (define_sample(trace, sample, process, &known)) {
+    if (define_tick(trace, sample, process, &known)) {
         gather(trace, cpu_index, sample);
     } else {
         trace_lanes_drop(trace->lanes, cpu_index, sample);
@@ -308,7 +322,7 @@ bool trace_open_partial(struct trace *trace, size_t cpu_index, const struct samp
 {
     bool known = true;
     keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
-    if (!define_sample(trace, sample, process, &known)) {
+    if (!define_tick(trace, sample, process, &known)) {
         trace_lanes_drop(trace->lanes, cpu_index, sample);
         return false;
     }

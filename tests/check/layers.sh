@@ -29,6 +29,7 @@ daemon/symbolize/*            common                                  | elf
 daemon/sample/*               common symbolize                        |
 daemon/perf/*                 common                                  | perf_event
 daemon/books/*                common perf                             |
+daemon/process/proc_cgroups.* common config                           | kernel
 daemon/process/*              common config                           |
 daemon/modules/*              common symbolize process                | kernel
 daemon/trace/*                common fxt sample symbolize process modules |

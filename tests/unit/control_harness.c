@@ -42,12 +42,13 @@ int harness_setup(void **state)
     assert_true(fd >= 0);
     assert_true(sd_event_new(&harness.event) >= 0);
     daemon_config_init(&harness.config, "daemon.json");
-    struct control_params params = {.event = harness.event,
-                                    .config = &harness.config,
-                                    .features = {.build_id = true, .format_lost = true},
-                                    .leases = {.created_ms = LEASE_CREATED_MS,
-                                               .stopped_ms = LEASE_STOPPED_MS,
-                                               .unread_ms = LEASE_UNREAD_MS}};
+    struct control_params params = {
+        .event = harness.event,
+        .config = &harness.config,
+        .features = {.build_id = true, .format_lost = true, .cgroup = true},
+        .leases = {.created_ms = LEASE_CREATED_MS,
+                   .stopped_ms = LEASE_STOPPED_MS,
+                   .unread_ms = LEASE_UNREAD_MS}};
     assert_int_equal(control_new(fd, &params, &harness.control), 0);
     harness.listen_fd = fd;
     return 0;

@@ -41,6 +41,17 @@ static inline int set_up_stacks(void **state)
     return set_up_with(state, NULL, SESSION_UNWIND_AUTO);
 }
 
+static inline int set_up_groups(void **state)
+{
+    *state = ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP,
+                                                         .cpu_count = 2,
+                                                         .period_ns = 1000,
+                                                         .max_stack_depth = 3,
+                                                         .caches = true,
+                                                         .cgroups = true});
+    return *state == NULL ? -1 : 0;
+}
+
 static inline int tear_down(void **state)
 {
     (void)ring_world_free(*state);
@@ -71,6 +82,23 @@ static inline void put_sample(struct ring_world *world, size_t cpu, uint32_t pid
 {
     PUT(world, cpu, CLOCK, SAMPLE, PERF_RECORD_MISC_USER, 1, pair(pid, pid), time_ns, cpu, 2,
         PERF_CONTEXT_USER, pc);
+}
+
+/* A sample at LEAF_PC of a task in a control group, for worlds in which samples have one. */
+static inline void put_sample_in(struct ring_world *world, size_t cpu, uint32_t pid,
+                                 uint64_t time_ns, uint64_t group_id)
+{
+    PUT(world, cpu, CLOCK, SAMPLE, PERF_RECORD_MISC_USER, 1, pair(pid, pid), time_ns, cpu, 2,
+        PERF_CONTEXT_USER, LEAF_PC, group_id);
+}
+
+/* A control group was made; its path has 15 letters at the most. */
+static inline void put_group(struct ring_world *world, uint64_t time_ns, uint64_t id,
+                             const char *path)
+{
+    uint64_t text[2] = {0};
+    (void)snprintf((char *)text, sizeof text, "%s", path);
+    PUT(world, 0, SIDEBAND, CGROUP, 0, id, text[0], text[1], pair(0, 0), time_ns, 0, 2);
 }
 
 /* A sample at LEAF_PC with a copy of `stack_bytes`, of which `valid_bytes` are valid. */

@@ -22,6 +22,9 @@ static struct {
     size_t looked_count;
     int list_error;
     int32_t list_pid;
+    const uint64_t *cgroup_ids;
+    size_t cgroup_count;
+    const char *cgroup_paths;
     bool delayed;
 } proc;
 
@@ -32,6 +35,7 @@ void fake_proc_set(fake_proc_read_fn read, void *userdata)
     proc.delayed = false;
     proc.bytes = 0;
     proc.list_error = -ESRCH;
+    fake_proc_set_cgroups(NULL, 0, NULL);
 }
 
 void fake_proc_set_uid(uint32_t uid)
@@ -48,6 +52,13 @@ void fake_proc_set_list(int error, int32_t pid)
 {
     proc.list_error = error;
     proc.list_pid = pid;
+}
+
+void fake_proc_set_cgroups(const uint64_t *ids, size_t count, const char *paths)
+{
+    proc.cgroup_ids = ids;
+    proc.cgroup_count = count;
+    proc.cgroup_paths = paths;
 }
 
 size_t fake_proc_looked_count(void)
@@ -95,7 +106,7 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
                   int32_t pid)
 {
     struct process_scan scan = {.pid = pid, .begin_ns = FAR_NS, .end_ns = FAR_NS};
-    bool process = part != PROC_PART_PIDS && proc.read != NULL;
+    bool process = part != PROC_PART_PIDS && part != PROC_PART_CGROUPS && proc.read != NULL;
     int error = process ? proc.read(pid, &scan, proc.userdata) : -ESRCH;
     size_t threads = error == 0 ? scan.thread_count : 0;
     size_t mappings = error == 0 ? scan.mapping_count : 0;
@@ -115,6 +126,12 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
         reading->error = proc.list_error;
         reading->pids = &proc.list_pid;
         reading->pid_count = 1;
+    }
+    if (part == PROC_PART_CGROUPS) {
+        reading->error = 0;
+        reading->cgroup_ids = proc.cgroup_ids;
+        reading->cgroup_count = proc.cgroup_count;
+        reading->cgroup_paths = proc.cgroup_paths;
     }
     struct mapping_description *kept_mappings = (void *)(reading + 1);
     struct scanned_thread *kept_threads = (void *)(kept_mappings + mappings);

@@ -22,6 +22,10 @@ void fake_proc_set_bytes(size_t bytes);
 /* What a walk meets: one process, or an error. -ESRCH at first. */
 void fake_proc_set_list(int error, int32_t pid);
 
+/* What a walk through the control groups meets, borrowed: the ids, and their paths, each with its
+ * NUL. None at first. */
+void fake_proc_set_cgroups(const uint64_t *ids, size_t count, const char *paths);
+
 /* How often somebody looked for an answer. */
 size_t fake_proc_looked_count(void);
 

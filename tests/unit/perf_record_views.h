@@ -61,6 +61,8 @@ static inline bool perf_record_views_inside(const struct perf_record *parsed, co
         return words_inside(parsed->deferred.chain, parsed->deferred.count, record);
     case PERF_KIND_KSYMBOL:
         return text_inside(parsed->ksymbol.name, record);
+    case PERF_KIND_CGROUP:
+        return text_inside(parsed->cgroup.path, record);
     case PERF_KIND_FORK:
     case PERF_KIND_EXIT:
     case PERF_KIND_LOST:

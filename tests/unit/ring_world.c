@@ -42,10 +42,12 @@ static void init_rings(struct ring_world *world, size_t index)
 static void make_source(struct ring_world *world, const struct ring_world_options *options)
 {
     bool copies = options->unwind != SESSION_UNWIND_FP;
-    uint64_t type =
-        RING_SAMPLE_TYPE | (copies ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0);
+    uint64_t type = RING_SAMPLE_TYPE |
+                    (copies ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0) |
+                    (options->cgroups ? PERF_SAMPLE_CGROUP : 0);
     world->source = (struct perf_source){
         .config = {.period_ns = options->period_ns},
+        .features = {.cgroup = options->cgroups},
         .layout = perf_record_layout_make(type, copies ? ARCH_PERF_REGS_MASK : 0),
         .switch_layout = perf_record_layout_make(PERF_SAMPLE_TID | PERF_SAMPLE_TIME, 0),
         .has_switches = options->switches,

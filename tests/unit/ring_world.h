@@ -43,6 +43,7 @@ struct ring_world_options {
     bool caches;                                  /* modules are asked for: `cache` is to answer */
     bool switches;                                /* there are switch records */
     bool deferring;                               /* user chains come in records of their own */
+    bool cgroups;                                 /* samples have their control group */
 };
 
 struct ring_world {
@@ -72,7 +73,7 @@ struct ring_world {
 
 /* Returned: ring_world_free(). NULL when there is no memory. The rings are empty, a little before
  * the end of their memory, so that what comes next wraps. The layout of the records is that of
- * RING_SAMPLE_TYPE, with registers and stacks where there are any. */
+ * RING_SAMPLE_TYPE, with registers, stacks and control groups where there are any. */
 struct ring_world *ring_world_new(const struct ring_world_options *options);
 /* Nothing may hold a ticket of the cache by then. */
 struct ring_world *ring_world_free(struct ring_world *world);

@@ -201,6 +201,7 @@ CLIENT(reports_the_daemon_and_the_kernel_without_a_session)
     assert_true(cJSON_IsFalse(at(status, "kernel.deferred_callchains")));
     assert_true(cJSON_IsTrue(at(status, "kernel.mmap_build_id")));
     assert_true(cJSON_IsTrue(at(status, "kernel.format_lost")));
+    assert_true(cJSON_IsTrue(at(status, "kernel.cgroup")));
     assert_true(cJSON_IsNull(at(status, "session")));
     cJSON_Delete(status);
 }

@@ -48,7 +48,7 @@ static void play(struct filter *filter, const struct step *steps, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct step *step = &steps[i];
         const int r = step->parent_pid == SAMPLE
-                          ? filter_matches(filter, NULL, step->pid, step->tid, 1000)
+                          ? filter_matches(filter, NULL, NULL, step->pid, step->tid, 1000)
                           : filter_fork(filter, step->pid, step->parent_pid, step->tid);
         if (r != (step->parent_pid == SAMPLE ? step->kept : step->result)) {
             fail_msg("step %zu: %d", i + 1, r);
@@ -112,7 +112,7 @@ TEST(leaves_out_kernel_threads_when_told)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct process process = {.pid = 5, .kernel_thread = rows[i].kernel};
         struct filter *filter = new_filter(rows[i].target_pid, 0, rows[i].wanted);
-        assert_int_equal(filter_matches(filter, &process, 5, 5, 1000), rows[i].kept);
+        assert_int_equal(filter_matches(filter, &process, NULL, 5, 5, 1000), rows[i].kept);
         assert_null(filter_free(filter));
     }
 }
@@ -138,9 +138,9 @@ static bool matches_name(const char *glob, int32_t tid, uint64_t time_ns)
     (void)snprintf(targets.comms[0], sizeof targets.comms[0], "%s", glob);
     struct filter *filter = new_targets(&targets);
     struct process *process = process_table_find(table, 10, time_ns);
-    bool matches = filter_matches(filter, process, 10, tid, time_ns);
+    bool matches = filter_matches(filter, process, NULL, 10, tid, time_ns);
     /* What is remembered says the same. */
-    assert_int_equal(filter_matches(filter, process, 10, tid, time_ns), matches);
+    assert_int_equal(filter_matches(filter, process, NULL, 10, tid, time_ns), matches);
     assert_null(filter_free(filter));
     assert_null(process_table_free(table));
     return matches;
@@ -179,10 +179,10 @@ TEST(judges_each_name_anew)
         (void)snprintf(name, sizeof name, "%s%d", matches ? "yes" : "no", (int)i);
         process_table_comm(table, 10, 10, name, false, i * 100);
         struct process *process = process_table_find(table, 10, i * 100);
-        assert_int_equal(filter_matches(filter, process, 10, 10, i * 100), matches);
+        assert_int_equal(filter_matches(filter, process, NULL, 10, 10, i * 100), matches);
         bool before = (i - 1) % 3 == 0 || (i - 1) % 7 == 0;
         if (i > 1) {
-            assert_int_equal(filter_matches(filter, process, 10, 10, i * 100 - 1), before);
+            assert_int_equal(filter_matches(filter, process, NULL, 10, 10, i * 100 - 1), before);
         }
     }
     assert_null(filter_free(filter));
@@ -229,11 +229,12 @@ TEST(excludes_targets_too)
     struct process process = {.pid = 30, .identity_matches = true};
     struct filter *filter = filter_new(&(struct filter_config){
         .targets = &targets, .excluded_pids = excluded, .excluded_pid_count = 1});
-    assert_false(filter_matches(filter, &process, 30, 31, 1000));
+    assert_false(filter_matches(filter, &process, NULL, 30, 31, 1000));
     assert_null(filter_free(filter));
 }
 
-/* Some of what a small world knows: pids 1-8, tids 1-8, names a-d, uids 0-3, cgroups /a-/d. */
+/* Some of what a small world knows: pids 1-8, tids 1-8, names a-d, uids 0-3, cgroups /a-/d and
+ * in them units a-d. */
 static void draw_targets(uint64_t *seed, struct session_targets *targets)
 {
     *targets = (struct session_targets){
@@ -242,6 +243,7 @@ static void draw_targets(uint64_t *seed, struct session_targets *targets)
         .uid_count = draw_below(seed, 3),
         .comm_count = draw_below(seed, 3),
         .cgroup_count = draw_below(seed, 3),
+        .unit_count = draw_below(seed, 3),
     };
     for (size_t i = 0; i < 2; i++) {
         targets->pids[i] = (int32_t)draw_below(seed, 8) + 1;
@@ -250,6 +252,8 @@ static void draw_targets(uint64_t *seed, struct session_targets *targets)
         (void)snprintf(targets->comms[i], sizeof targets->comms[i], "%c*",
                        'a' + (int)draw_below(seed, 4));
         (void)snprintf(targets->cgroups[i], sizeof targets->cgroups[i], "/%c",
+                       'a' + (int)draw_below(seed, 4));
+        (void)snprintf(targets->units[i], sizeof targets->units[i], "%c.s*",
                        'a' + (int)draw_below(seed, 4));
     }
 }
@@ -261,6 +265,7 @@ struct subject {
     char name[2];
     char leader_name[2];
     char cgroups[8];
+    char group[16]; /* the sample's own: "/a.service"; "": not known */
 };
 
 /* Asked of the filter as the daemon does it. */
@@ -272,7 +277,10 @@ static bool is_kept(const struct session_targets *targets, const struct subject 
     process_table_comm(table, subject->pid, subject->tid, subject->name, false, 100);
     struct process *process = process_table_find(table, subject->pid, 200);
     process->identity_matches = filter_matches_identity(filter, subject->uid, subject->cgroups);
-    bool kept = filter_matches(filter, process, subject->pid, subject->tid, 200);
+    struct cgroup cgroup = {.id = 7, .path = subject->group};
+    cgroup_owner_parse(cgroup.path, &cgroup.owner);
+    bool kept = filter_matches(filter, process, subject->group[0] == '\0' ? NULL : &cgroup,
+                               subject->pid, subject->tid, 200);
     assert_null(filter_free(filter));
     assert_null(process_table_free(table));
     return kept;
@@ -298,6 +306,9 @@ static bool any_matches(const struct session_targets *targets, const struct subj
     for (size_t i = 0; i < targets->cgroup_count; i++) {
         any = any || targets->cgroups[i][1] == subject->cgroups[4];
     }
+    for (size_t i = 0; i < targets->unit_count; i++) {
+        any = any || targets->units[i][0] == subject->group[1];
+    }
     return any;
 }
 
@@ -318,6 +329,10 @@ TEST(any_match_is_in_and_nothing_else)
                                                      : (char)('a' + draw_below(&seed, 4));
         (void)snprintf(subject.cgroups, sizeof subject.cgroups, "0::/%c\n",
                        'a' + (int)draw_below(&seed, 4));
+        if (draw_below(&seed, 4) > 0) {
+            (void)snprintf(subject.group, sizeof subject.group, "/%c.service",
+                           'a' + (int)draw_below(&seed, 4));
+        }
         bool kept = is_kept(&targets, &subject);
         kept_count += kept;
         if (kept != any_matches(&targets, &subject)) {

@@ -62,7 +62,7 @@ static const struct golden {
     {"process_name",
      RECORD(NAME, name, .pid = 4242, .since_ns = 123456789, .name = {TEXT("bash")})},
     {"thread_name", RECORD(NAME, name, .pid = 4242, .tid = 4243, .since_ns = 0xffffffffffffffff,
-                           .name = {.index = 10, TEXT("na\xc3\xafve")})},
+                           .name = {.index = 11, TEXT("na\xc3\xafve")})},
     {"module",
      RECORD(MODULE, module, .time_ns = 5000, .pid = 123, .module_id = 99, .name = "test_module.so",
             .name_bytes = 14, .build_id = fuchsia_build_id, .build_id_bytes = 20)},
@@ -94,8 +94,8 @@ static const struct golden {
                     .payload = (const uint8_t *)json_line, .payload_bytes = 17)},
     {"backtrace", {.kind = FXT_RECORD_OTHER}}, /* which is passed over */
 };
-static const struct fxt_record string_ten =
-    RECORD(STRING, string, .index = 10, TEXT("na\xc3\xafve"));
+static const struct fxt_record string_eleven =
+    RECORD(STRING, string, .index = 11, TEXT("na\xc3\xafve"));
 
 /* What stands in file.hex behind the segment's start. */
 static const struct fxt_record file_records[] = {
@@ -129,6 +129,7 @@ static const struct fxt_record segment_records[] = {
     RECORD(STRING, string, .index = 7, TEXT("cpu-profilerd.session")),
     RECORD(STRING, string, .index = 8, TEXT("cpu-profilerd.symbols")),
     RECORD(STRING, string, .index = 9, TEXT("cpu-profilerd.books")),
+    RECORD(STRING, string, .index = 10, TEXT("cpu-profilerd.processes")),
 };
 
 /* Reads one record at `*offset_bytes` and moves it on. */
@@ -182,7 +183,7 @@ static void expect_written(const char *name, const char *second_name, uint32_t p
 
 TEST(writes_the_golden_bytes)
 {
-    expect_written("segment", "string", 0xaabbccdd, "test_provider", &string_ten, 1);
+    expect_written("segment", "string", 0xaabbccdd, "test_provider", &string_eleven, 1);
     expect_written("file", NULL, 1, "cpu-profilerd", file_records, COUNT_OF(file_records));
     for (size_t i = 0; i < COUNT_OF(goldens); i++) {
         if (goldens[i].record.kind != FXT_RECORD_OTHER) {
@@ -203,7 +204,7 @@ TEST(reads_the_golden_bytes)
         append_golden(&vector, goldens[i].name);
         print_message("%s\n", goldens[i].name);
         expect_records(reader, &vector, &offset_bytes, segment_records, COUNT_OF(segment_records));
-        expect_records(reader, &vector, &offset_bytes, &string_ten, 1);
+        expect_records(reader, &vector, &offset_bytes, &string_eleven, 1);
         read_next(reader, &vector, &offset_bytes, &record);
         assert_same_record(&record, &goldens[i].record);
         assert_int_equal(record.provider_id, 0xaabbccdd);

@@ -30,12 +30,12 @@ static struct fxt_writer writer_of(size_t capacity_bytes)
            .payload_bytes = (byte_count))
 
 static const struct fxt_record at_the_limit[] = {
-    STRING_OF(10, 4096),
+    STRING_OF(11, 4096),
     STRING_OF(32767, 1),
     NAME_OF(0, 4096),
     NAME_OF(32767, 0),
     DATA_OF(7, 32752),
-    DATA_OF(9, 0),
+    DATA_OF(10, 0),
     USER_STACK_OF(4092),
     RECORD(MODULE, module, .name = text, .name_bytes = 255),
     RECORD(MODULE, module, .build_id = (const uint8_t *)text, .build_id_bytes = 255),
@@ -45,15 +45,15 @@ static const struct fxt_record at_the_limit[] = {
 };
 
 static const struct fxt_record beyond_the_limit[] = {
-    STRING_OF(10, 4097),
-    STRING_OF(9, 1),     /* a known string */
+    STRING_OF(11, 4097),
+    STRING_OF(10, 1),    /* a known string */
     STRING_OF(32768, 1), /* an inline reference */
     STRING_OF(0, 1),
     NAME_OF(0, 4097),
     NAME_OF(32768, 0),
     DATA_OF(7, 32753),
     DATA_OF(0, 1),
-    DATA_OF(10, 1),
+    DATA_OF(11, 1),
     USER_STACK_OF(4093),
     USER_STACK_OF(SIZE_MAX),
     USER_STACK_OF(SIZE_MAX / 8 + 1),
@@ -100,7 +100,7 @@ TEST(refuses_a_record_that_does_not_fit_and_all_after_it)
     memory[14] = 0x5a5a;
     fxt_write_mmap(&writer, &mmap);
     assert_false(fxt_writer_ok(&writer));
-    fxt_write_string(&writer, 10, "", 0); /* would fit */
+    fxt_write_string(&writer, 11, "", 0); /* would fit */
     assert_false(fxt_writer_ok(&writer));
     assert_int_equal(writer.used_bytes, 2 * 56);
     assert_int_equal(memory[14], 0x5a5a);

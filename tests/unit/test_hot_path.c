@@ -12,6 +12,7 @@
 #define STACK_BYTES      512
 #define WARM_ROUNDS      4
 #define INODE            77 /* of put_mmap() */
+#define GROUP            8 /* and 9: two control groups, in which there are threads of the process */
 
 static size_t allocation_count;
 
@@ -36,6 +37,8 @@ static void run_round(struct ring_world *world, uint64_t begin_ns, bool stacks)
         uint64_t time_ns = begin_ns + i * 1000;
         if (stacks) {
             put_stack(world, i % 2, PID, time_ns, STACK_BYTES);
+        } else if (world->source.features.cgroup) {
+            put_sample_in(world, i % 2, PID, time_ns, GROUP + i % 2);
         } else {
             put_sample(world, i % 2, PID, time_ns, 0x5010 + i % 8 * 0x10);
         }
@@ -48,6 +51,8 @@ static void run_round(struct ring_world *world, uint64_t begin_ns, bool stacks)
 static void expect_no_allocations(struct ring_world *world, bool stacks)
 {
     put_program(world);
+    put_group(world, 300, GROUP, "/a");
+    put_group(world, 301, GROUP + 1, "/b");
     drain_all(world->drain, 1000);
     drain_prefetch(world->drain);
     fake_module_ready(&world->cache, INODE, fake_module_table());
@@ -76,4 +81,9 @@ DRAIN_STORY(a_sample_of_what_was_met_allocates_nothing, set_up)
 DRAIN_STORY(a_stack_of_what_was_met_allocates_nothing, set_up_stacks)
 {
     expect_no_allocations(world, true);
+}
+
+DRAIN_STORY(groups_that_were_met_allocate_nothing, set_up_groups)
+{
+    expect_no_allocations(world, false);
 }

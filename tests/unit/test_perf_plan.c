@@ -83,22 +83,22 @@ TEST(sizes_rings_by_rate_depth_and_memory)
         uint64_t memory_bytes;
         uint64_t sample_bytes, sideband_bytes;
     } cases[] = {
-        /* 801 samples of (127 + 8) words are 865,080 bytes. */
+        /* 801 samples of (127 + 9) words are 871,488 bytes. */
         {"usual", 250000, 127, 0, 2, 16 * GIB, 1 * MIB, 4 * MIB},
         {"shallow", 250000, 16, 0, 2, 16 * GIB, 512 * KIB, 4 * MIB},
         {"slow", 1000000000, 127, 0, 2, 16 * GIB, 512 * KIB, 4 * MIB},
         {"fastest", 10000, 127, 0, 2, 16 * GIB, 32 * MIB, 4 * MIB},
         {"16 CPUs", 250000, 127, 0, 16, 16 * GIB, 1 * MIB, 4 * MIB},
         {"17 CPUs", 250000, 127, 0, 17, 16 * GIB, 1 * MIB, 1 * MIB},
-        /* 5,001 samples for 50 ms are 5,401,080 bytes. */
+        /* 5,001 samples for 50 ms are 5,441,088 bytes. */
         {"fastest on many CPUs", 10000, 127, 0, 32, 64 * GIB, 8 * MIB, 1 * MIB},
         {"less time", 250000, 127, 0, 2, 352 * MIB, 512 * KIB, 4 * MIB},
         {"least time", 250000, 127, 0, 2, 320 * MIB, 256 * KIB, 4 * MIB},
         {"small sideband", 250000, 127, 0, 2, 256 * MIB, 1 * MIB, 1 * MIB},
-        /* 801 samples of (127 + 8 + 20) words and the copy are 14,116,824 bytes. */
+        /* 801 samples of (127 + 9 + 20) words and the copy are 14,123,232 bytes. */
         {"copies", 250000, 127, 16384, 2, 16 * GIB, 16 * MIB, 4 * MIB},
         {"copies in less memory", 250000, 127, 16384, 2, 1 * GIB, 8 * MIB, 4 * MIB},
-        /* 201 samples of 50 ms are 3,542,424 bytes. */
+        /* 201 samples of 50 ms are 3,544,032 bytes. */
         {"copies in least memory", 250000, 127, 16384, 2, 400 * MIB, 4 * MIB, 1 * MIB},
         /* A record ends at 65,528 bytes: 200 of them are 13,105,600. */
         {"largest copies", 1001001, 127, 65000, 2, 16 * GIB, 16 * MIB, 4 * MIB},
@@ -151,17 +151,17 @@ TEST(refuses_rings_that_take_too_much_with_the_arithmetic)
         const char *member, *text;
     } cases[] = {
         {10000, 0, 128, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1080 bytes x 128 CPUs need 1036 MiB of rings for 50 ms (8192 KiB of "
+         "100000 Hz x 1088 bytes x 128 CPUs need 1036 MiB of rings for 50 ms (8192 KiB of "
          "samples, 64 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
-         "MiB): lower the rate to 38819 Hz"},
+         "MiB): lower the rate to 38538 Hz"},
         {250000, 32768, 128, 1024 * GIB, "stack_copy_bytes",
-         "4000 Hz x 34008 bytes x 128 CPUs need 1044 MiB of rings for 50 ms (8192 KiB of "
+         "4000 Hz x 34016 bytes x 128 CPUs need 1044 MiB of rings for 50 ms (8192 KiB of "
          "samples, 128 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
-         "MiB): lower stack_copy_bytes to 9192 or the rate to 1219 Hz"},
+         "MiB): lower stack_copy_bytes to 9184 or the rate to 1219 Hz"},
         {10000, 512, 512, 1024 * GIB, "frequency_hz",
-         "100000 Hz x 1752 bytes x 512 CPUs need 8270 MiB of rings for 50 ms (16384 KiB of "
+         "100000 Hz x 1760 bytes x 512 CPUs need 8270 MiB of rings for 50 ms (16384 KiB of "
          "samples, 128 KiB of sideband, 16 KiB of switches each); allowed are 512 MiB (1/32 of the memory, at most 512 "
-         "MiB): lower the rate to 5979 Hz"},
+         "MiB): lower the rate to 5939 Hz"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct perf_plan_input input = input_of(cases[i].period_ns, cases[i].copy_bytes,

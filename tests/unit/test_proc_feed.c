@@ -19,7 +19,7 @@ static struct world begin(const struct session_targets *targets)
                           .filter = filter_new(&(struct filter_config){.targets = targets})};
     assert_non_null(world.processes);
     assert_non_null(world.filter);
-    world.readings = proc_feed_new(world.processes, &world.filter, 1);
+    world.readings = proc_feed_new(world.processes, NULL, &world.filter, 1);
     assert_non_null(world.readings);
     return world;
 }

@@ -39,7 +39,7 @@ static int set_up(void **state)
     assert_non_null(world);
     world->processes = process_table_new(NULL, NULL);
     world->filter = filter_new(&(struct filter_config){0});
-    world->readings = proc_feed_new(world->processes, &world->filter, 1);
+    world->readings = proc_feed_new(world->processes, NULL, &world->filter, 1);
     world->mappings = calloc(MAPPINGS, sizeof *world->mappings);
     assert_non_null(world->mappings);
     for (size_t i = 0; i < MAPPINGS; i++) {

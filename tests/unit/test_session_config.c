@@ -92,11 +92,11 @@ TEST(fills_in_defaults)
     expect_printed("{}", expected);
 }
 
-#define ALL_BUT_THE_RATE                                                                            \
-    "\"max_stack_depth\":20,\"unwind\":\"cfi\",\"stack_copy_bytes\":4096,\"kernel_stacks\":true,"   \
-    "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294]," \
-    "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"]},\"exclude_self\":false,\"cpus\":\"0-1\","       \
-    "\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
+#define ALL_BUT_THE_RATE                                                                               \
+    "\"max_stack_depth\":20,\"unwind\":\"cfi\",\"stack_copy_bytes\":4096,\"kernel_stacks\":true,"      \
+    "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294],"    \
+    "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"],\"units\":[\"d.service\"]},\"exclude_self\":false," \
+    "\"cpus\":\"0-1\",\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
 
 TEST(reads_every_member)
 {
@@ -276,6 +276,7 @@ TEST(prints_the_longest_targets_within_a_record)
     targets->uid_count = SESSION_UIDS_MAX;
     targets->comm_count = SESSION_COMMS_MAX;
     targets->cgroup_count = SESSION_CGROUPS_MAX;
+    targets->unit_count = SESSION_UNITS_MAX;
     for (size_t i = 0; i < SESSION_PIDS_MAX; i++) {
         targets->pids[i] = SESSION_PID_LIMIT;
         targets->tids[i % SESSION_TIDS_MAX] = SESSION_PID_LIMIT;
@@ -288,6 +289,10 @@ TEST(prints_the_longest_targets_within_a_record)
     for (size_t i = 0; i < SESSION_CGROUPS_MAX; i++) {
         memset(targets->cgroups[i], '"', SESSION_CGROUP_BYTES_MAX);
         targets->cgroups[i][0] = '/';
+    }
+    for (size_t i = 0; i < SESSION_UNITS_MAX; i++) {
+        memset(targets->units[i], '\\', UNIT_GLOB_BYTES_MAX);
+        targets->units[i][0] = '.';
     }
     cleanup_(freep) char *printed = session_config_print(&config);
     struct session_config again;

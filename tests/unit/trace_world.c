@@ -148,6 +148,12 @@ static int describe(char *out, size_t room, const struct fxt_record *record)
     return 0;
 }
 
+static bool is_shown(const struct world *world, const struct fxt_record *record)
+{
+    return world->shows_processes || record->kind != FXT_RECORD_DATA ||
+           record->data.name.index != FXT_STRING_PROCESSES;
+}
+
 /* Appends a chunk's records to the text, which is `used` long. Returns how long it is then. */
 static size_t describe_chunk(struct world *world, const struct trace_chunk *chunk, size_t used)
 {
@@ -158,7 +164,9 @@ static size_t describe_chunk(struct world *world, const struct trace_chunk *chun
         if (r != 1) {
             fail_msg("the reader refuses: %s", fxt_reader_error(world->reader));
         }
-        used += (size_t)describe(world->text + used, sizeof world->text - used, &record);
+        if (is_shown(world, &record)) {
+            used += (size_t)describe(world->text + used, sizeof world->text - used, &record);
+        }
         assert_true(used < sizeof world->text);
         at += record.size_bytes;
     }

@@ -29,7 +29,8 @@ struct world {
     struct process_table *processes;
     struct trace_cursor *chunks;
     struct fxt_reader *reader;
-    char text[1 << 22]; /* what was read, a line a record */
+    bool shows_processes; /* whose they are; as set_up() leaves it, that is not in the text */
+    char text[1 << 22];   /* what was read, a line a record */
 };
 
 /* For cmocka. */
@@ -37,7 +38,8 @@ int set_up(void **state);
 int set_up_wide(void **state); /* with more room for samples */
 int tear_down(void **state);
 
-/* What the reader may have by now, a line a record; the tables' own records left out. */
+/* What the reader may have by now, a line a record; the tables' own records left out, and those of
+ * cpu-profilerd.processes unless the world shows them. */
 const char *read_shown(struct world *world);
 /* What has been taken since the last call, shown or not. */
 const char *read_all(struct world *world);

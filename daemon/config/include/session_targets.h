@@ -7,6 +7,8 @@
  * JSON, fits a record of the file (TRACE_JSON_BYTES_MAX).
  */
 
+#include "unit_glob.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +20,7 @@
 #define SESSION_COMM_BYTES_MAX   32 /* of a glob */
 #define SESSION_CGROUPS_MAX      16
 #define SESSION_CGROUP_BYTES_MAX 384
+#define SESSION_UNITS_MAX        8
 #define SESSION_NAME_BYTES       15 /* what the kernel keeps of a thread's name */
 #define SESSION_PID_LIMIT        4194304
 #define SESSION_UID_MAX          UINT32_C(4294967294)
@@ -33,6 +36,8 @@ struct session_targets {
     size_t comm_count;
     char cgroups[SESSION_CGROUPS_MAX][SESSION_CGROUP_BYTES_MAX + 1]; /* path prefixes */
     size_t cgroup_count;
+    char units[SESSION_UNITS_MAX][UNIT_GLOB_BYTES_MAX + 1]; /* unit_glob.h */
+    size_t unit_count;
 };
 
 /* Nothing is named, so that everything is a target. */

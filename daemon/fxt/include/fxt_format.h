@@ -22,6 +22,7 @@ enum fxt_known_string {
     FXT_STRING_SESSION,     /* "cpu-profilerd.session": names of Data blobs, here and below */
     FXT_STRING_SYMBOLS,     /* "cpu-profilerd.symbols" */
     FXT_STRING_BOOKS,       /* "cpu-profilerd.books" */
+    FXT_STRING_PROCESSES,   /* "cpu-profilerd.processes" */
     FXT_STRING_FIRST_FREE,
 };
 #define FXT_STRING_INDEX_MAX 32767

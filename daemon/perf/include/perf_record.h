@@ -21,7 +21,7 @@ struct perf_record_layout {
 
 /*
  * `sample_type` may have PERF_SAMPLE_IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD,
- * CALLCHAIN, REGS_USER and STACK_USER; anything else is a mistake of the caller's.
+ * CALLCHAIN, REGS_USER, STACK_USER and CGROUP; anything else is a mistake of the caller's.
  */
 struct perf_record_layout perf_record_layout_make(uint64_t sample_type, uint64_t user_regs_mask);
 
@@ -37,6 +37,7 @@ enum perf_record_kind {
     PERF_KIND_SWITCH, /* SWITCH_CPU_WIDE */
     PERF_KIND_DEFERRED_CALLCHAIN,
     PERF_KIND_KSYMBOL, /* code that the kernel was given, or got rid of */
+    PERF_KIND_CGROUP,  /* a control group was made */
     PERF_KIND_OTHER,   /* of a type that we do not use */
 };
 
@@ -62,6 +63,7 @@ struct perf_sample_view {
     size_t user_regs_count;
     const uint8_t *user_stack; /* the copied bytes, from the stack pointer up */
     size_t user_stack_bytes;   /* those that are valid (dyn_size) */
+    uint64_t cgroup_id;        /* of the task; 0 where the layout has none */
     bool user_stack_cut;       /* all the room for the copy is full, so the stack may go on above;
                                 * else the kernel could read no further: no memory, or a page
                                 * that is not present */
@@ -123,6 +125,10 @@ struct perf_record {
             bool gone;
             const char *name; /* NUL-terminated inside the record */
         } ksymbol;
+        struct {
+            uint64_t id;
+            const char *path; /* from the root of its hierarchy; NUL-terminated inside the record */
+        } cgroup;
     };
 };
 

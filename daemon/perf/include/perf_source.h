@@ -43,6 +43,7 @@ struct perf_features {
     bool format_lost;         /* PERF_FORMAT_LOST, 6.0 */
     bool deferred_callchains; /* 6.19 */
     bool ksymbol;             /* code that the kernel is given while it is watched, 5.1 */
+    bool cgroup;              /* the control group of each sample, 5.7 with CONFIG_CGROUP_PERF */
 };
 
 struct perf_count {

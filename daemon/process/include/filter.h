@@ -4,11 +4,12 @@
 /*
  * Which samples a session keeps: those of its targets, less the excluded pids. Any match is enough:
  * a target pid or a child that one forks, a tid, a name of the thread or of its leader at the time
- * of the sample, the uid or a cgroup of the process as they were last read. With no target,
- * everything matches. Kernel threads match unless the session leaves them out. Pure; the collector
- * reports forks in the order of their time.
+ * of the sample, the uid or a cgroup of the process as they were last read, the systemd unit of the
+ * sample's own control group. With no target, everything matches. Kernel threads match unless the
+ * session leaves them out. Pure; the collector reports forks in the order of their time.
  */
 
+#include "cgroup_table.h"
 #include "process_table.h"
 #include "session_targets.h"
 
@@ -48,9 +49,9 @@ bool filter_wants_identity(const struct filter *filter);
 bool filter_matches_identity(const struct filter *filter, uint32_t uid, const char *cgroups);
 
 /*
- * Whether a sample is kept. `process` is the one that had the pid then, or NULL where nothing is
- * known of it. pids 0 and -1 (outside, exited) are kept unless there are targets, which they never
- * match.
+ * Whether a sample is kept. `process` is the one that had the pid then, `cgroup` the group that it
+ * was in; NULL where nothing is known of them. pids 0 and -1 (outside, exited) are kept unless
+ * there are targets, which they never match.
  */
-bool filter_matches(const struct filter *filter, struct process *process, int32_t pid, int32_t tid,
-                    uint64_t time_ns);
+bool filter_matches(const struct filter *filter, struct process *process,
+                    const struct cgroup *cgroup, int32_t pid, int32_t tid, uint64_t time_ns);

@@ -23,6 +23,7 @@ enum proc_part {
     PROC_PART_MAPPINGS, /* these alone */
     PROC_PART_IDENTITY, /* whose it is alone: effective uid and, where asked for, cgroups */
     PROC_PART_PIDS,     /* the pids of all processes; `pid` is 0 */
+    PROC_PART_CGROUPS,  /* the control groups that there are; `pid` is 0 */
 };
 
 /* One reading, in one piece of memory: free(). */
@@ -42,6 +43,9 @@ struct proc_reading {
     const char *cgroups; /* the text of /proc/PID/cgroup, or "" */
     const int32_t *pids;
     size_t pid_count;
+    const uint64_t *cgroup_ids; /* of the control groups that there are, */
+    size_t cgroup_count;
+    const char *cgroup_paths; /* and their paths in the same order, each with its NUL */
     struct process_scan scan; /* the caller fills in whether the identity matches */
 };
 

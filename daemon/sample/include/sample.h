@@ -41,6 +41,8 @@ enum stack_closed {
     STACK_CLOSED_LIMIT = 5,   /* too many were waiting */
 };
 
+struct cgroup;
+
 struct sample {
     uint64_t time_ns; /* CLOCK_BOOTTIME */
     uint64_t weight;  /* how many periods of its event it counts for: 1 as a rule */
@@ -48,7 +50,8 @@ struct sample {
     uint32_t cpu;
     int32_t pid; /* 0: outside this pid namespace, -1: exited */
     int32_t tid;
-    bool kernel_mode; /* the tick found the CPU in the kernel */
+    bool kernel_mode;            /* the tick found the CPU in the kernel */
+    const struct cgroup *cgroup; /* of the task (cgroup_table.h); NULL: not known */
     enum stack_quality quality;
     uint16_t cfi_frame_count;
     uint16_t fp_frame_count;

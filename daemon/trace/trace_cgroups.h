@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Whose each process is, on its way into the file: lines of `cpu-profilerd.processes`, each with
+ * the time from which it holds, before the first sample that it is of. Belongs to the collector
+ * thread.
+ */
+
+#include "cgroup_table.h"
+#include "definition_log.h"
+#include "process_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Lines of a process in a log: then the unit and the container alone are told, and after as many
+ * again nothing. */
+#define TRACE_CGROUP_LINES_MAX 16
+
+struct trace_cgroups;
+
+/* Returned; NULL when there is no memory. `log` is borrowed. */
+struct trace_cgroups *trace_cgroups_new(struct definition_log *log);
+struct trace_cgroups *trace_cgroups_free(struct trace_cgroups *cgroups);
+
+/* Begins a log, in which nothing is written yet. */
+void trace_cgroups_begin(struct trace_cgroups *cgroups);
+
+/* Writes whose a process is that was in `cgroup` (borrowed; NULL: not known) at a time, unless the
+ * log says so. False: refused. */
+bool trace_cgroups_write(struct trace_cgroups *cgroups, const struct process *process,
+                         const struct cgroup *cgroup, uint64_t time_ns);
