@@ -95,15 +95,21 @@ static void begin_event(struct json_out *out, const char *phase, const char *nam
     json_out_i64(out, "tid", tid);
 }
 
-/* Names a process or a thread. */
-static void print_name(struct chrome *writer, const char *what, const char *name)
+/* Says something of a process or a thread: its name, as a rule. */
+static void print_said(struct chrome *writer, const char *what, const char *member,
+                       const char *text)
 {
     struct json_out *out = &writer->out;
     begin_event(out, "M", what, writer->pid, writer->tid);
     json_out_begin(out, "args", '{');
-    json_out_string(out, "name", name);
+    json_out_string(out, member, text);
     json_out_end(out, '}');
     json_out_end(out, '}');
+}
+
+static void print_name(struct chrome *writer, const char *what, const char *name)
+{
+    print_said(writer, what, "name", name);
 }
 
 static void print_place(struct chrome *writer, const struct profile_frame *frame)
@@ -195,7 +201,7 @@ static int add_sample(struct chrome *writer, const struct profile_sample *sample
     return 0;
 }
 
-/* Names are those that the thread had last. */
+/* Names, and whose it is, are those that the thread had last. */
 static int print_thread(struct chrome *writer, const uint32_t *order, size_t count)
 {
     const struct profile *profile = writer->profile;
@@ -210,6 +216,10 @@ static int print_thread(struct chrome *writer, const uint32_t *order, size_t cou
         return r;
     }
     print_name(writer, "process_name", process);
+    if (profile_owner_is_named(profile, last->owner)) {
+        print_said(writer, "process_labels", "labels",
+                   profile_text(profile, profile_label(profile, last, PROFILE_LABEL_UNIT)));
+    }
     print_name(writer, "thread_name", name == INTERN_NONE ? process : profile_text(profile, name));
     for (size_t i = 0; i < count && r == 0; i++) {
         r = add_sample(writer, &profile->samples[order[i]]);

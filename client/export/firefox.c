@@ -261,16 +261,35 @@ static void print_samples(struct firefox *writer, size_t first, size_t end)
     json_out_end(out, '}');
 }
 
-/* Names are those that the thread had last. */
+/* A process's name with its unit and container, "nginx (nginx.service)"; the caller frees it. NULL
+ * where there is no memory. */
+static char *print_process(const struct profile *profile, const struct profile_sample *sample)
+{
+    const char *name = profile_text(profile, sample->process_name);
+    char *text = NULL;
+    int bytes =
+        profile_owner_is_named(profile, sample->owner)
+            ? asprintf(&text, "%s (%s)", name,
+                       profile_text(profile, profile_label(profile, sample, PROFILE_LABEL_UNIT)))
+            : asprintf(&text, "%s", name);
+    return bytes < 0 ? NULL : text;
+}
+
+/* Names, and whose it is, are those that the thread had last. */
 static void print_thread(struct firefox *writer, size_t first, size_t end)
 {
     const struct profile *profile = writer->profile;
     const struct profile_sample *last = sample_at(writer, end - 1);
-    const char *process = profile_text(profile, last->process_name);
+    cleanup_(freep) char *process = print_process(profile, last);
+    if (process == NULL) {
+        writer->fault = -ENOMEM;
+        return;
+    }
     uint32_t name = profile_thread_name(profile, last);
     char pid[ID_BYTES];
     char tid[ID_BYTES];
-    begin_thread(writer, process, name == INTERN_NONE ? process : profile_text(profile, name),
+    begin_thread(writer, process,
+                 profile_text(profile, name == INTERN_NONE ? last->process_name : name),
                  print_id(last->pid, last->segment, pid), print_id(last->tid, last->segment, tid));
     print_samples(writer, first, end);
     end_thread(writer);

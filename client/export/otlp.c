@@ -2,9 +2,10 @@
 
 /*
  * Prints one ExportProfilesServiceRequest of OpenTelemetry: the dictionary, then for each process a
- * resource with one profile. Samples of a process that share stack, thread and CPU are one, with
- * the time of each; where times of the wall clock are not known, with their number. What is nested
- * in something else is made twice: once to be counted, since its length stands before it.
+ * resource with one profile; of a process that changed its owner (unit, container), for each.
+ * Samples of a process that share stack, thread and CPU are one, with the time of each; where times
+ * of the wall clock are not known, with their number. What is nested in something else is made
+ * twice: once to be counted, since its length stands before it.
  */
 #include "writers.h"
 
@@ -21,6 +22,7 @@
 
 #define BOOKS_MAX      64
 #define ATTRIBUTES_MAX 3
+#define RESOURCE_MAX   10
 #define KEY_BYTES      ((size_t)96)
 
 /* Field numbers of what is written around messages. */
@@ -38,6 +40,7 @@ struct sample_key {
     uint64_t tid;
     uint32_t segment;
     uint32_t process_name;
+    uint32_t owner;
     uint32_t thread_name;
     uint32_t cpu;
     int32_t stack;
@@ -67,7 +70,8 @@ static int compare_process(const struct sample_key *a, const struct sample_key *
 {
     int r = compare_u64(a->segment, b->segment);
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
-    return r == 0 ? compare_u64(a->process_name, b->process_name) : r;
+    r = r == 0 ? compare_u64(a->process_name, b->process_name) : r;
+    return r == 0 ? compare_u64(a->owner, b->owner) : r;
 }
 
 static int compare_group(const struct sample_key *a, const struct sample_key *b)
@@ -112,6 +116,7 @@ static void add_sample(struct otlp *writer, size_t number)
         .tid = sample->tid,
         .segment = sample->segment,
         .process_name = sample->process_name,
+        .owner = sample->owner,
         .thread_name = profile_thread_name(writer->profile, sample),
         .cpu = sample->cpu,
         .stack = otlp_stack(&writer->dictionary, sample),
@@ -227,34 +232,96 @@ static void write_profile(struct otlp *writer, struct message_out *out,
     }
 }
 
-static void set_attribute(Otlp__KeyValue *attribute, Otlp__AnyValue *value, char *key)
+/* What the resource of a process says. */
+struct resource {
+    Otlp__KeyValue attributes[RESOURCE_MAX];
+    Otlp__AnyValue values[RESOURCE_MAX];
+    char keys[RESOURCE_MAX][KEY_BYTES];
+    size_t count;
+};
+
+static Otlp__AnyValue *add_attribute(struct resource *resource, const char *key)
 {
+    Otlp__KeyValue *attribute = &resource->attributes[resource->count];
+    Otlp__AnyValue *value = &resource->values[resource->count];
     *attribute = (Otlp__KeyValue)OTLP__KEY_VALUE__INIT;
     *value = (Otlp__AnyValue)OTLP__ANY_VALUE__INIT;
-    attribute->key = key;
+    (void)snprintf(resource->keys[resource->count], KEY_BYTES, "%s", key);
+    attribute->key = resource->keys[resource->count];
     attribute->value = value;
+    resource->count++;
+    return value;
+}
+
+static void add_number(struct resource *resource, const char *key, int64_t number)
+{
+    Otlp__AnyValue *value = add_attribute(resource, key);
+    value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+    value->int_value = number;
+}
+
+/* `text` is borrowed as long as the resource is used. */
+static void add_text(struct resource *resource, const char *key, char *text)
+{
+    Otlp__AnyValue *value = add_attribute(resource, key);
+    value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+    value->string_value = text;
+}
+
+/* Adds whose the process was, as OpenTelemetry names it, or, of units, its receiver of systemd.
+ * `texts` (RESOURCE_MAX of them, NULL each) has what the caller frees. */
+static void add_owner(struct otlp *writer, struct resource *resource, uint32_t number, char **texts)
+{
+    const struct profile_owner *owner = profile_owner(writer->profile, number);
+    const struct {
+        const char *key;
+        uint32_t text;
+    } members[] = {
+        {"systemd.unit.name", owner->unit}, {"systemd.user_unit.name", owner->user_unit},
+        {"container.id", owner->container}, {"container.runtime.name", owner->runtime},
+        {"k8s.pod.uid", owner->pod},        {"process.linux.cgroup", owner->cgroup},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (members[i].text == INTERN_NONE) {
+            continue;
+        }
+        texts[i] = strdup(profile_text(writer->profile, members[i].text));
+        if (texts[i] == NULL) {
+            keep_fault(writer, -ENOMEM);
+            return;
+        }
+        add_text(resource, members[i].key, texts[i]);
+    }
+    if (owner->uid != PROFILE_UID_UNKNOWN) {
+        add_number(resource, "process.user.id", owner->uid);
+    }
 }
 
 /* Writes who ran: of the process's name (UTF-8), and its number where it has one. */
-static void write_resource(struct otlp *writer, struct message_out *out, char *name, uint64_t pid)
+static void write_resource(struct otlp *writer, struct message_out *out, char *name, uint64_t pid,
+                           uint32_t owner)
 {
-    char keys[3][32] = {"service.name", "process.executable.name", "process.pid"};
-    Otlp__KeyValue attributes[3];
-    Otlp__AnyValue values[3];
-    Otlp__KeyValue *list[3] = {&attributes[0], &attributes[1], &attributes[2]};
-    Otlp__Resource resource = OTLP__RESOURCE__INIT;
+    struct resource resource = {.count = 0};
+    char *texts[RESOURCE_MAX] = {NULL};
+    Otlp__KeyValue *list[RESOURCE_MAX];
+    Otlp__Resource said = OTLP__RESOURCE__INIT;
     Otlp__ResourceProfiles message = OTLP__RESOURCE_PROFILES__INIT;
-    for (size_t i = 0; i < 3; i++) {
-        set_attribute(&attributes[i], &values[i], keys[i]);
-        values[i].value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
-        values[i].string_value = name;
+    add_text(&resource, "service.name", name);
+    add_text(&resource, "process.executable.name", name);
+    if (pid != PROFILE_PID_OUTSIDE && pid <= INT64_MAX) {
+        add_number(&resource, "process.pid", (int64_t)pid);
     }
-    values[2].value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
-    values[2].int_value = (int64_t)pid;
-    resource.n_attributes = pid != PROFILE_PID_OUTSIDE && pid <= INT64_MAX ? 3 : 2;
-    resource.attributes = list;
-    message.resource = &resource;
+    add_owner(writer, &resource, owner, texts);
+    for (size_t i = 0; i < resource.count; i++) {
+        list[i] = &resource.attributes[i];
+    }
+    said.n_attributes = resource.count;
+    said.attributes = list;
+    message.resource = &said;
     keep_fault(writer, message_out_write(out, &message.base));
+    for (size_t i = 0; i < RESOURCE_MAX; i++) {
+        free(texts[i]);
+    }
 }
 
 static void write_scope(struct otlp *writer, struct message_out *out)
@@ -270,7 +337,7 @@ static void write_scope(struct otlp *writer, struct message_out *out)
 }
 
 /* Writes a process: its length first, and so for what is in it. */
-static void write_process(struct otlp *writer, const char *name, uint64_t pid,
+static void write_process(struct otlp *writer, const char *name, uint64_t pid, uint32_t owner,
                           const struct sample_key *keys, size_t count, uint64_t lost)
 {
     struct message_out profile = {.file = NULL};
@@ -285,13 +352,13 @@ static void write_process(struct otlp *writer, const char *name, uint64_t pid,
     (void)utf8_clean(clean, capacity_bytes, name, strlen(name));
     write_profile(writer, &profile, keys, count, lost);
     write_scope(writer, &scope);
-    write_resource(writer, &resource, clean, pid);
+    write_resource(writer, &resource, clean, pid, owner);
     uint64_t scope_bytes =
         scope.written_bytes + message_field_bytes(FIELD_PROFILES, profile.written_bytes);
     uint64_t resource_bytes =
         resource.written_bytes + message_field_bytes(FIELD_SCOPE_PROFILES, scope_bytes);
     message_out_begin(&writer->out, FIELD_RESOURCE_PROFILES, resource_bytes);
-    write_resource(writer, &writer->out, clean, pid);
+    write_resource(writer, &writer->out, clean, pid, owner);
     message_out_begin(&writer->out, FIELD_SCOPE_PROFILES, scope_bytes);
     write_scope(writer, &writer->out);
     message_out_begin(&writer->out, FIELD_PROFILES, profile.written_bytes);
@@ -308,7 +375,7 @@ static void write_processes(struct otlp *writer)
             end++;
         }
         write_process(writer, profile_text(profile, keys[first].process_name), keys[first].pid,
-                      keys + first, end - first, 0);
+                      keys[first].owner, keys + first, end - first, 0);
     }
 }
 
@@ -351,7 +418,7 @@ int otlp_print(FILE *file, const struct profile *profile, const struct export_op
     otlp_dictionary_write(&writer.dictionary, &writer.out);
     write_processes(&writer);
     if (lost > 0) {
-        write_process(&writer, "[lost]", PROFILE_PID_OUTSIDE, NULL, 0, lost);
+        write_process(&writer, "[lost]", PROFILE_PID_OUTSIDE, INTERN_NONE, NULL, 0, lost);
     }
     return writer.dictionary.fault;
 }

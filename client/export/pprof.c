@@ -20,7 +20,7 @@
 #include <pprof.pb-c.h>
 #include <string.h>
 
-#define LABELS_MAX 4
+#define LABELS_MAX 10
 #define VALUES_MAX 2
 
 /* Samples with one key are one sample. */
@@ -30,7 +30,7 @@ struct sample_key {
     uint32_t stack; /* of the locations */
     uint32_t process_name;
     uint32_t thread_name;
-    uint32_t zero;
+    uint32_t owner;
 };
 
 struct function_key {
@@ -179,6 +179,32 @@ static void set_label(Pprof__Label *label, struct pprof *writer, const char *key
     label->num = number;
 }
 
+/* The labels that say whose it is. Returns how many there are. */
+static size_t fill_owner(struct pprof *writer, uint32_t number, Pprof__Label *labels)
+{
+    const struct profile_owner *owner = profile_owner(writer->profile, number);
+    const struct {
+        const char *key;
+        uint32_t text;
+    } texts[] = {
+        {"unit", owner->unit},
+        {"user_unit", owner->user_unit},
+        {"container", owner->container},
+        {"runtime", owner->runtime},
+        {"pod", owner->pod},
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].text != INTERN_NONE) {
+            set_label(&labels[count++], writer, texts[i].key, text_index(writer, texts[i].text), 0);
+        }
+    }
+    if (owner->uid != PROFILE_UID_UNKNOWN) {
+        set_label(&labels[count++], writer, "uid", 0, owner->uid);
+    }
+    return count;
+}
+
 /* A sample's labels. Returns how many there are. */
 static size_t fill_labels(struct pprof *writer, const struct sample_key *key, Pprof__Label *labels)
 {
@@ -193,7 +219,7 @@ static size_t fill_labels(struct pprof *writer, const struct sample_key *key, Pp
     if (key->tid != 0 && key->tid <= INT64_MAX) {
         set_label(&labels[count++], writer, "tid", 0, (int64_t)key->tid);
     }
-    return count;
+    return count + fill_owner(writer, key->owner, labels + count);
 }
 
 /* Writes a sample of a number of samples, and the locations that are new. */
@@ -234,8 +260,11 @@ static void write_key(struct pprof *writer, uint32_t item)
     const struct sample_key *key = intern_bytes(&writer->keys, item, &key_bytes);
     const uint32_t *stack = locations_stack(&writer->locations, key->stack, &count);
     Pprof__Label labels[LABELS_MAX];
-    Pprof__Label *label_list[LABELS_MAX] = {&labels[0], &labels[1], &labels[2], &labels[3]};
+    Pprof__Label *label_list[LABELS_MAX];
     size_t label_count = fill_labels(writer, key, labels);
+    for (size_t i = 0; i < label_count; i++) {
+        label_list[i] = &labels[i];
+    }
     write_sample(writer, stack, count, label_list, label_count, writer->counts[item]);
 }
 
@@ -302,6 +331,7 @@ static int count_sample(struct pprof *writer, const struct profile_sample *sampl
         .tid = sample->tid,
         .process_name = sample->process_name,
         .thread_name = profile_thread_name(writer->profile, sample),
+        .owner = sample->owner,
     };
     uint32_t item = 0;
     size_t known_count = writer->keys.item_count;

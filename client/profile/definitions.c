@@ -21,7 +21,7 @@ void defined_name_at(const struct profile *profile, size_t number, struct define
         .since_ns = name->since_ns,
         .pid = name->pid,
         .tid = is_process ? name->pid : name->tid,
-        .text = name->text,
+        .text = name->item,
         .is_process = is_process,
     };
 }

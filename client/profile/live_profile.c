@@ -25,6 +25,7 @@ struct live_profile {
     size_t sealed_names; /* how many entries tables had when they were sealed last */
     size_t sealed_mappings;
     size_t sealed_symbols;
+    size_t sealed_owners;
 };
 
 struct live_profile *live_profile_new(enum profile_names names)
@@ -113,6 +114,10 @@ static int seal(struct live_profile *live)
     if (tables->mappings.mapping_count != live->sealed_mappings) {
         r = mappings_seal(&tables->mappings);
         live->sealed_mappings = tables->mappings.mapping_count;
+    }
+    if (r == 0 && tables->owners.of_processes.count != live->sealed_owners) {
+        r = owners_seal(&tables->owners, &live->profile->texts);
+        live->sealed_owners = tables->owners.of_processes.count;
     }
     return r;
 }

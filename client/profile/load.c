@@ -58,7 +58,7 @@ static int take_name(struct loader *loader, const struct fxt_record *whole)
         .tid = record->tid == 0 ? NAMES_PROCESS : record->tid,
         .since_ns = record->since_ns,
     };
-    int r = intern_add(&profile->texts, record->name.text, record->name.text_bytes, &name.text);
+    int r = intern_add(&profile->texts, record->name.text, record->name.text_bytes, &name.item);
     return r < 0 ? r : names_add(&profile->tables->names, &name);
 }
 
@@ -298,8 +298,14 @@ static int take_data(struct loader *loader, const struct fxt_record *whole)
             return r;
         }
         demangler->keeps_mangled = demangler->keeps_mangled || is_full(profile);
-        return symbols_add_lines(&profile->tables->symbols, &profile->texts, loader->segment,
-                                 data->payload, data->payload_bytes);
+        return symbols_add_lines(&profile->tables->symbols, &profile->texts, loader->segment, data);
+    }
+    if (data_is_named(data, DATA_NAME_SESSION) &&
+        owners_take_session(&profile->tables->owners, data) < 0) {
+        return -ENOMEM;
+    }
+    if (data_is_named(data, DATA_NAME_PROCESSES)) {
+        return owners_add_lines(&profile->tables->owners, &profile->texts, loader->segment, data);
     }
     return recorded_books_take(&loader->books, data);
 }
@@ -448,7 +454,11 @@ static int finish(struct loader *loader)
     struct profile *profile = loader->profile;
     names_seal(&profile->tables->names);
     symbols_seal(&profile->tables->symbols);
-    int r = pending_stacks_settle(&loader->pending, profile);
+    int r = owners_seal(&profile->tables->owners, &profile->texts);
+    if (r < 0) {
+        return r;
+    }
+    r = pending_stacks_settle(&loader->pending, profile);
     if (r == 0) {
         r = complete_samples(profile);
     }

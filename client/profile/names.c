@@ -65,5 +65,5 @@ uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, u
     const struct name *found = low == 0 ? NULL : &table->names[low - 1];
     bool is_same =
         found != NULL && found->segment == segment && found->pid == pid && found->tid == tid;
-    return is_same ? found->text : INTERN_NONE;
+    return is_same ? found->item : INTERN_NONE;
 }

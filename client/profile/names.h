@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The names of processes and threads over time: the newest that is not later than the sample wins;
- * of two with the same time, the one that came later in the file. First all are added, then the
- * table is sealed, then looked up in.
+ * What a recording says of its processes and threads over time, their names or their owners: the
+ * newest that is not later than the sample wins; of two with the same time, the one that came later
+ * in the file. First all are added, then the table is sealed, then looked up in.
  */
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct name {
     uint64_t tid;
     uint64_t since_ns;
     uint32_t order;
-    uint32_t text; /* number of an interned text */
+    uint32_t item; /* number of what is said, in an intern table */
 };
 
 /* All zero is an empty table. */
@@ -34,6 +34,6 @@ void names_done(struct names *table);
 int names_add(struct names *table, const struct name *name);
 void names_seal(struct names *table);
 
-/* The number of the name's text, or INTERN_NONE. */
+/* The number of what was said last, or INTERN_NONE. */
 uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
                     uint64_t time_ns);

@@ -28,6 +28,7 @@ struct profile *profile_free(struct profile *profile)
         free(profile->modules);
         if (profile->tables != NULL) {
             names_done(&profile->tables->names);
+            owners_done(&profile->tables->owners);
             mappings_done(&profile->tables->mappings);
             symbols_done(&profile->tables->symbols);
             free(profile->tables);
@@ -87,6 +88,23 @@ uint32_t profile_thread_name(const struct profile *profile, const struct profile
 {
     return names_find(&profile->tables->names, sample->segment, sample->pid, sample->tid,
                       sample->time_ns);
+}
+
+const struct profile_owner *profile_owner(const struct profile *profile, uint32_t owner)
+{
+    return owners_get(&profile->tables->owners, owner);
+}
+
+bool profile_owner_is_named(const struct profile *profile, uint32_t owner)
+{
+    const struct profile_owner *known = profile_owner(profile, owner);
+    return known->unit != INTERN_NONE || known->container != INTERN_NONE;
+}
+
+uint32_t profile_label(const struct profile *profile, const struct profile_sample *sample,
+                       enum profile_label label)
+{
+    return owners_label(&profile->tables->owners, sample->owner, label);
 }
 
 enum profile_rooted profile_rooted(const struct profile_sample *sample)

@@ -592,8 +592,11 @@ static int resolve_chain(struct resolver *resolver, const struct profile_sample 
     return 0;
 }
 
-static int resolve_process_name(struct profile *profile, struct profile_sample *sample)
+/* What is true of a sample's process. */
+static int resolve_process(struct profile *profile, struct profile_sample *sample)
 {
+    sample->owner =
+        owners_find(&profile->tables->owners, sample->segment, sample->pid, sample->time_ns);
     sample->process_name = names_find(&profile->tables->names, sample->segment, sample->pid,
                                       NAMES_PROCESS, sample->time_ns);
     if (sample->process_name != INTERN_NONE) {
@@ -633,7 +636,7 @@ int profile_resolve(struct profile *profile)
     profile->plain_count = 0;
     int r = begin(&resolver);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        r = resolve_process_name(profile, &profile->samples[i]);
+        r = resolve_process(profile, &profile->samples[i]);
         if (r == 0) {
             r = resolve_chain(&resolver, &profile->samples[i], look_ahead(&resolver, i),
                               &profile->samples[i].chain);

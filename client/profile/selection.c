@@ -20,11 +20,16 @@
 #define OFFSET_MAX_S UINT64_C(1000000000)
 #define YEAR_MAX     2261 /* what 64 bits of nanoseconds hold */
 
+static bool names_tasks(const struct selection *selection)
+{
+    return selection->pid_count > 0 || selection->tid_count > 0 || selection->comm_count > 0 ||
+           selection->uid_count > 0 || selection->unit_count > 0 || selection->cgroup_count > 0;
+}
+
 bool selection_is_empty(const struct selection *selection)
 {
     return selection->from.kind == SELECTION_ANY_TIME && selection->to.kind == SELECTION_ANY_TIME &&
-           selection->pid_count == 0 && selection->tid_count == 0 && selection->comm_count == 0 &&
-           selection->module_count == 0;
+           !names_tasks(selection) && selection->module_count == 0;
 }
 
 /* Reads digits behind a point, as parts of `unit`. Returns what follows, or NULL. */
@@ -219,26 +224,68 @@ static bool has_match(const char *const *globs, size_t count, const char *name)
     return false;
 }
 
-static bool has_name(const struct selection *selection, const char *name)
+static bool has_name(const struct selection *selection, const struct profile *profile,
+                     uint32_t text)
 {
-    return has_match(selection->comms, selection->comm_count, name);
+    return text != INTERN_NONE &&
+           has_match(selection->comms, selection->comm_count, profile_text(profile, text));
+}
+
+/* Whether a path is the prefix or lies below it. */
+static bool has_cgroup(const struct selection *selection, const char *path)
+{
+    for (size_t i = 0; i < selection->cgroup_count; i++) {
+        size_t bytes = strlen(selection->cgroups[i]);
+        while (bytes > 0 && selection->cgroups[i][bytes - 1] == '/') {
+            bytes--;
+        }
+        if (strncmp(path, selection->cgroups[i], bytes) == 0 &&
+            (path[bytes] == '\0' || path[bytes] == '/')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_unit(const struct selection *selection, const struct profile *profile,
+                     uint32_t unit)
+{
+    const char *name = unit == INTERN_NONE ? "" : profile_text(profile, unit);
+    for (size_t i = 0; i < selection->unit_count && name[0] != '\0'; i++) {
+        if (unit_glob_matches(selection->units[i], name, strlen(name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_owner(const struct selection *selection, const struct profile *profile,
+                      const struct profile_sample *sample)
+{
+    const struct profile_owner *owner = profile_owner(profile, sample->owner);
+    for (size_t i = 0; i < selection->uid_count; i++) {
+        if (owner->uid != PROFILE_UID_UNKNOWN && owner->uid == selection->uids[i]) {
+            return true;
+        }
+    }
+    return has_unit(selection, profile, owner->unit) ||
+           has_unit(selection, profile, owner->user_unit) ||
+           (owner->cgroup != INTERN_NONE &&
+            has_cgroup(selection, profile_text(profile, owner->cgroup)));
 }
 
 static bool has_task(const struct selection *selection, const struct profile *profile,
                      const struct profile_sample *sample)
 {
-    if (selection->pid_count == 0 && selection->tid_count == 0 && selection->comm_count == 0) {
-        return true;
-    }
-    if (has_number(selection->pids, selection->pid_count, sample->pid) ||
+    if (!names_tasks(selection) || has_owner(selection, profile, sample) ||
+        has_number(selection->pids, selection->pid_count, sample->pid) ||
         has_number(selection->tids, selection->tid_count, sample->tid)) {
         return true;
     }
     uint32_t thread =
         selection->comm_count == 0 ? INTERN_NONE : profile_thread_name(profile, sample);
-    return selection->comm_count > 0 &&
-           (has_name(selection, profile_text(profile, sample->process_name)) ||
-            (thread != INTERN_NONE && has_name(selection, profile_text(profile, thread))));
+    return selection->comm_count > 0 && (has_name(selection, profile, sample->process_name) ||
+                                         has_name(selection, profile, thread));
 }
 
 /* Whether a module that is named has the frame. One that is in no module, as a marker, is known by

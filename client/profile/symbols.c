@@ -23,27 +23,6 @@ void symbols_done(struct symbols *table)
     *table = (struct symbols){0};
 }
 
-static bool read_u64(const cJSON *value, uint64_t *ret)
-{
-    if (cJSON_IsNumber(value)) {
-        int64_t number = 0;
-        bool is_exact = json_read_integer(value, 0, JSON_INTEGER_MAX, &number);
-        *ret = (uint64_t)number;
-        return is_exact;
-    }
-    if (!cJSON_IsString(value) || value->valuestring[0] < '0' || value->valuestring[0] > '9') {
-        return false;
-    }
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = strtoull(value->valuestring, &end, 0);
-    if (errno != 0 || *end != '\0') {
-        return false;
-    }
-    *ret = number;
-    return true;
-}
-
 int symbols_module(struct symbols *table, uint32_t segment, const char *identity,
                    uint32_t *ret_module)
 {
@@ -79,21 +58,28 @@ uint32_t symbols_find_module(const struct symbols *table, uint32_t segment, cons
     return intern_find(&table->modules, key, (size_t)key_bytes);
 }
 
-static int add_entry(struct symbols *table, struct intern *texts, uint32_t segment,
-                     const cJSON *line)
+struct lines {
+    struct symbols *table;
+    struct intern *texts;
+    uint32_t segment;
+};
+
+static int add_entry(const cJSON *line, void *userdata)
 {
+    const struct lines *lines = userdata;
+    struct symbols *table = lines->table;
     const char *build_id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "build_id"));
     const char *module = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "module"));
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "name"));
     struct symbol_entry entry = {.order = (uint32_t)table->count};
     if (build_id == NULL || module == NULL || name == NULL || name[0] == '\0' ||
-        !read_u64(cJSON_GetObjectItemCaseSensitive(line, "start"), &entry.start) ||
-        !read_u64(cJSON_GetObjectItemCaseSensitive(line, "size"), &entry.size_bytes)) {
+        !data_read_u64(cJSON_GetObjectItemCaseSensitive(line, "start"), &entry.start) ||
+        !data_read_u64(cJSON_GetObjectItemCaseSensitive(line, "size"), &entry.size_bytes)) {
         table->malformed_count++;
         return 0;
     }
-    if (find_module(table, segment, build_id, module, &entry.module) < 0 ||
-        demangle_add(&table->demangler, texts, name, &entry.name) < 0 ||
+    if (find_module(table, lines->segment, build_id, module, &entry.module) < 0 ||
+        demangle_add(&table->demangler, lines->texts, name, &entry.name) < 0 ||
         table->count >= UINT32_MAX || grow(table->entries, table->capacity, table->count + 1) < 0) {
         return -ENOMEM;
     }
@@ -102,22 +88,10 @@ static int add_entry(struct symbols *table, struct intern *texts, uint32_t segme
 }
 
 int symbols_add_lines(struct symbols *table, struct intern *texts, uint32_t segment,
-                      const uint8_t *lines, size_t size_bytes)
+                      const struct fxt_data *data)
 {
-    int r = 0;
-    while (size_bytes > 0 && r == 0) {
-        const uint8_t *end = memchr(lines, '\n', size_bytes);
-        size_t line_bytes = end == NULL ? size_bytes : (size_t)(end - lines);
-        if (line_bytes > 0) {
-            cleanup_(json_freep) cJSON *line = NULL;
-            r = json_parse((const char *)lines, line_bytes, 1, &line, NULL);
-            r = r == -ENOMEM ? r : add_entry(table, texts, segment, line);
-        }
-        size_t taken_bytes = end == NULL ? line_bytes : line_bytes + 1;
-        lines += taken_bytes;
-        size_bytes -= taken_bytes;
-    }
-    return r;
+    struct lines lines = {table, texts, segment};
+    return data_each_line(data, add_entry, &lines);
 }
 
 static int compare_entries(const void *left, const void *right)

@@ -11,6 +11,7 @@
 
 #include "demangle.h"
 #include "intern.h"
+#include "recording.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ void symbols_done(struct symbols *table);
 /* Adds the functions in a segment's lines of JSON; names go into `texts`. A line that is malformed
  * is counted. Returns 0, or -ENOMEM. */
 int symbols_add_lines(struct symbols *table, struct intern *texts, uint32_t segment,
-                      const uint8_t *lines, size_t size_bytes);
+                      const struct fxt_data *data);
 void symbols_seal(struct symbols *table);
 
 /* The number under which the table knows a segment's module, whether it has functions or not.

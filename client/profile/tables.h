@@ -2,16 +2,18 @@
 #pragma once
 
 /*
- * What a recording says of its processes, their mappings and its modules' functions: filled while
- * it is loaded, sealed then, and looked up by resolving.
+ * What a recording says of its processes, their owners and mappings and its modules' functions:
+ * filled while it is loaded, sealed then, and looked up by resolving.
  */
 
 #include "mappings.h"
 #include "names.h"
+#include "owners.h"
 #include "symbols.h"
 
 struct profile_tables {
     struct names names;
     struct mappings mappings;
     struct symbols symbols;
+    struct owners owners;
 };

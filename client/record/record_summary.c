@@ -34,7 +34,8 @@ static const char *describe_targets(const cJSON *targets, char *into)
         const char *member;
         const char *option;
     } options[] = {
-        {"pids", "-p"}, {"tids", "-t"}, {"uids", "-u"}, {"comms", "--comm"}, {"cgroups", "-G"},
+        {"pids", "-p"},      {"tids", "-t"},    {"uids", "-u"},
+        {"comms", "--comm"}, {"cgroups", "-G"}, {"units", "-U"},
     };
     size_t used = 0;
     into[0] = '\0';

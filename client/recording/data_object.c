@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * JSON objects in Data blobs. Each object of a name replaces the ones before it, so the last line
- * of the last blob is the one that counts.
+ * JSON objects in Data blobs. Of a name with one object each replaces the ones before it, so the
+ * last line of the last blob is the one that counts; of others each line says something.
  */
 #include "recording.h"
 
 #include "cleanup.h"
 #include "json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define OBJECT_DEPTH_MAX 16
+#define LINE_DEPTH       1
 
 bool data_is_named(const struct fxt_data *data, const char *name)
 {
@@ -43,4 +45,45 @@ int data_take_object(const struct fxt_data *data, char **kept)
     free(*kept);
     *kept = text;
     return 0;
+}
+
+int data_each_line(const struct fxt_data *data, data_line_fn on_line, void *userdata)
+{
+    const char *lines = (const char *)data->payload;
+    size_t size_bytes = data->payload_bytes;
+    int r = 0;
+    while (size_bytes > 0 && r == 0) {
+        const char *end = memchr(lines, '\n', size_bytes);
+        size_t line_bytes = end == NULL ? size_bytes : (size_t)(end - lines);
+        if (line_bytes > 0) {
+            cleanup_(json_freep) cJSON *line = NULL;
+            r = json_parse(lines, line_bytes, LINE_DEPTH, &line, NULL);
+            r = r == -ENOMEM ? r : on_line(line, userdata);
+        }
+        size_t taken_bytes = end == NULL ? line_bytes : line_bytes + 1;
+        lines += taken_bytes;
+        size_bytes -= taken_bytes;
+    }
+    return r;
+}
+
+bool data_read_u64(const struct cJSON *value, uint64_t *ret)
+{
+    if (cJSON_IsNumber(value)) {
+        int64_t number = 0;
+        bool is_exact = json_read_integer(value, 0, JSON_INTEGER_MAX, &number);
+        *ret = (uint64_t)number;
+        return is_exact;
+    }
+    if (!cJSON_IsString(value) || value->valuestring[0] < '0' || value->valuestring[0] > '9') {
+        return false;
+    }
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(value->valuestring, &end, 0);
+    if (errno != 0 || *end != '\0') {
+        return false;
+    }
+    *ret = number;
+    return true;
 }

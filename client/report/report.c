@@ -15,10 +15,11 @@
 #include <string.h>
 
 static const char *const by_names[] = {
-    [REPORT_BY_FUNCTION] = "function", [REPORT_BY_MODULE] = "module",
-    [REPORT_BY_PROCESS] = "process",   [REPORT_BY_COMMAND] = "command",
-    [REPORT_BY_THREAD] = "thread",     [REPORT_BY_CPU] = "cpu",
-    [REPORT_BY_LINE] = "line",
+    [REPORT_BY_FUNCTION] = "function",   [REPORT_BY_MODULE] = "module",
+    [REPORT_BY_PROCESS] = "process",     [REPORT_BY_COMMAND] = "command",
+    [REPORT_BY_THREAD] = "thread",       [REPORT_BY_CPU] = "cpu",
+    [REPORT_BY_LINE] = "line",           [REPORT_BY_UNIT] = "unit",
+    [REPORT_BY_CONTAINER] = "container", [REPORT_BY_USER] = "user",
 };
 
 /* Both are padded by hand, since their bytes are keys. */
@@ -71,6 +72,12 @@ bool report_by_parse(const char *name, enum report_by *ret)
 const char *report_by_name(enum report_by by)
 {
     return by_names[by];
+}
+
+bool report_counts_processes(enum report_by by)
+{
+    return by == REPORT_BY_COMMAND || by == REPORT_BY_UNIT || by == REPORT_BY_CONTAINER ||
+           by == REPORT_BY_USER;
 }
 
 void report_done(struct report *report)
@@ -206,6 +213,18 @@ static struct report_row describe(const struct builder *builder,
         row.has_pid = true;
         row.pid = sample->pid;
         break;
+    case REPORT_BY_UNIT:
+        row.name = profile_label(builder->profile, sample, PROFILE_LABEL_UNIT);
+        row.process = INTERN_NONE;
+        break;
+    case REPORT_BY_CONTAINER:
+        row.name = profile_label(builder->profile, sample, PROFILE_LABEL_CONTAINER);
+        row.process = INTERN_NONE;
+        break;
+    case REPORT_BY_USER:
+        row.name = profile_label(builder->profile, sample, PROFILE_LABEL_USER);
+        row.process = INTERN_NONE;
+        break;
     case REPORT_BY_COMMAND:
     case REPORT_BY_FUNCTION:
     case REPORT_BY_MODULE:
@@ -241,7 +260,7 @@ static int count_sample(struct builder *builder, const struct profile_sample *sa
     uint32_t index = 0;
     bool is_new = false;
     int r = find_row(builder, &key, &row, &index);
-    if (r == 0 && builder->report->by == REPORT_BY_COMMAND) {
+    if (r == 0 && report_counts_processes(builder->report->by)) {
         r = is_new_process(builder, sample, &is_new);
     }
     if (r == 0) {
@@ -321,6 +340,9 @@ int report_build(const struct profile *profile, enum report_by by, enum report_s
     case REPORT_BY_COMMAND:
     case REPORT_BY_THREAD:
     case REPORT_BY_CPU:
+    case REPORT_BY_UNIT:
+    case REPORT_BY_CONTAINER:
+    case REPORT_BY_USER:
         r = build_from_samples(&builder);
         break;
     }

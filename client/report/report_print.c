@@ -14,15 +14,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MODULES_NAMED      3 /* without debugging information, in the table's last line */
-#define HOT_PERCENT        5
-#define COLUMNS_MAX        ((size_t)4)
-#define CELL_BYTES         ((size_t)512)
-#define FILE_BYTES         480
-#define NUMBERS_WIDTH      ((size_t)38) /* of the columns before the texts, with the gap behind them */
-#define SELF_WIDTH         ((size_t)19) /* of the two that are about the row itself, with the gap */
-#define SERIES_TITLE_BYTES ((size_t)40)
-#define GAP_WIDTH          ((size_t)2)
+#define MODULES_NAMED       3 /* without debugging information, in the table's last line */
+#define HOT_PERCENT         5
+#define COLUMNS_MAX         ((size_t)4)
+#define CELL_BYTES          ((size_t)512)
+#define FILE_BYTES          480
+#define NUMBERS_WIDTH       ((size_t)38) /* of the columns before the texts, with the gap behind them */
+#define SELF_WIDTH          ((size_t)19) /* of the two that are about the row itself, with the gap */
+#define SERIES_TITLE_BYTES  ((size_t)40)
+#define GAP_WIDTH           ((size_t)2)
+#define CONTAINER_ID_DIGITS 64
+#define CONTAINER_ID_SHOWN  12
 
 /* A text of a row, which may be made in `into`, of CELL_BYTES. */
 typedef const char *cell_fn(const struct profile *profile, const struct report_row *row,
@@ -56,6 +58,25 @@ static const char *name_cell(const struct profile *profile, const struct report_
         return into;
     }
     return profile_text(profile, row->name);
+}
+
+/* Ids of containers as people write them, by their first digits: JSON has all of them. */
+static const char *owner_cell(const struct profile *profile, const struct report_row *row,
+                              char *into)
+{
+    const char *text = profile_text(profile, row->name);
+    size_t used = 0;
+    while (*text != '\0' && used + 1 < CELL_BYTES) {
+        size_t digits = strspn(text, "0123456789abcdef");
+        size_t shown = digits == CONTAINER_ID_DIGITS ? CONTAINER_ID_SHOWN : digits;
+        shown += digits == 0;
+        shown = shown < CELL_BYTES - 1 - used ? shown : CELL_BYTES - 1 - used;
+        memcpy(into + used, text, shown);
+        used += shown;
+        text += digits == 0 ? 1 : digits;
+    }
+    into[used] = '\0';
+    return into;
 }
 
 static const char *module_cell(const struct profile *profile, const struct report_row *row,
@@ -133,6 +154,10 @@ static void write_series(const struct page *page, const struct report *report,
     {                                                                                              \
         title, name_cell, 3, false, false                                                          \
     }
+#define OWNER(title)                                                                               \
+    {                                                                                              \
+        title, owner_cell, 3, false, false                                                         \
+    }
 #define LINE                                                                                       \
     {                                                                                              \
         "line", line_cell, 2, false, false                                                         \
@@ -151,6 +176,9 @@ static size_t find_columns(const struct profile *profile, const struct report *r
         [REPORT_BY_MODULE] = {NAME("module"), PATH("path")},
         [REPORT_BY_PROCESS] = {NAME("process"), {"pid", pid_cell, 1, true, false}},
         [REPORT_BY_COMMAND] = {NAME("command"), {"processes", processes_cell, 1, true, false}},
+        [REPORT_BY_UNIT] = {OWNER("unit"), {"processes", processes_cell, 1, true, false}},
+        [REPORT_BY_CONTAINER] = {OWNER("container"), {"processes", processes_cell, 1, true, false}},
+        [REPORT_BY_USER] = {OWNER("user"), {"processes", processes_cell, 1, true, false}},
         [REPORT_BY_CPU] = {NAME("cpu")},
         [REPORT_BY_LINE] = {NAME("function"), LINE, PATH("module")},
         [REPORT_BY_THREAD] = {NAME("thread"),
@@ -372,7 +400,7 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
         }
         json_out_end(out, ']');
     }
-    if (report->by == REPORT_BY_COMMAND) {
+    if (report_counts_processes(report->by)) {
         json_out_u64(out, "processes", row->process_count);
     }
     if (report->by == REPORT_BY_CPU) {

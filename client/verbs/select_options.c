@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,14 +63,65 @@ int select_take_tids(const struct command_line *line, const struct verb_option *
     return take_numbers(line, option, value, selection->tids, &selection->tid_count);
 }
 
+static int take_text(const struct command_line *line, const struct verb_option *option,
+                     const char *value, const char **texts, size_t *count)
+{
+    if (*count == SELECTION_MAX) {
+        return refuse_many(line, option);
+    }
+    texts[(*count)++] = value;
+    return EXIT_DONE;
+}
+
 int select_take_comm(const struct command_line *line, const struct verb_option *option,
                      const char *value, void *into)
 {
     struct selection *selection = into;
-    if (selection->comm_count == SELECTION_MAX) {
+    return take_text(line, option, value, selection->comms, &selection->comm_count);
+}
+
+int select_take_unit(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    struct selection *selection = into;
+    if (selection->unit_count == SELECTION_MAX) {
         return refuse_many(line, option);
     }
-    selection->comms[selection->comm_count++] = value;
+    return unit_glob_make(value, selection->units[selection->unit_count++])
+               ? EXIT_DONE
+               : options_refuse(line, "--%s: '%s': is no name of a unit", option->name, value);
+}
+
+int select_take_cgroup(const struct command_line *line, const struct verb_option *option,
+                       const char *value, void *into)
+{
+    static const char mount_folder[] = "/sys/fs/cgroup";
+    struct selection *selection = into;
+    if (strncmp(value, mount_folder, strlen(mount_folder)) == 0) {
+        value += strlen(mount_folder);
+    }
+    return value[0] == '/' || value[0] == '\0'
+               ? take_text(line, option, value, selection->cgroups, &selection->cgroup_count)
+               : options_refuse(line, "--%s: %s: does not begin with a slash", option->name, value);
+}
+
+static int take_user(const struct command_line *line, const struct verb_option *option,
+                     const char *word, struct selection *selection)
+{
+    uint64_t uid = 0;
+    const struct passwd *user = NULL;
+    if (selection->uid_count == SELECTION_MAX) {
+        return refuse_many(line, option);
+    }
+    if (!options_number(word, UINT32_MAX - 1, &uid)) {
+        user = getpwnam(word);
+        if (user == NULL) {
+            return options_refuse(line, "--%s: '%s': there is no such user here; give the number",
+                                  option->name, word);
+        }
+        uid = user->pw_uid;
+    }
+    selection->uids[selection->uid_count++] = (uint32_t)uid;
     return EXIT_DONE;
 }
 
@@ -77,9 +129,18 @@ int select_take_module(const struct command_line *line, const struct verb_option
                        const char *value, void *into)
 {
     struct selection *selection = into;
-    if (selection->module_count == SELECTION_MAX) {
-        return refuse_many(line, option);
+    return take_text(line, option, value, selection->modules, &selection->module_count);
+}
+
+int select_take_users(const struct command_line *line, const struct verb_option *option,
+                      const char *value, void *into)
+{
+    cleanup_(freep) char *copy = strdup(value);
+    char *rest = copy;
+    int status =
+        copy == NULL ? complain("--%s: there is not enough memory", option->name) : EXIT_DONE;
+    while (status == EXIT_DONE && rest != NULL) {
+        status = take_user(line, option, strsep(&rest, ","), into);
     }
-    selection->modules[selection->module_count++] = value;
-    return EXIT_DONE;
+    return status;
 }

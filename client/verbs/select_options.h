@@ -8,7 +8,7 @@
 #include "selection.h"
 
 option_take_fn select_take_time, select_take_pids, select_take_tids, select_take_comm,
-    select_take_module;
+    select_take_module, select_take_users, select_take_unit, select_take_cgroup;
 
 #define OPTION_FROM(at)                                                                            \
     {                                                                                              \
@@ -41,6 +41,21 @@ option_take_fn select_take_time, select_take_pids, select_take_tids, select_take
             "such a path, or last part of it",                                                     \
             select_take_module, (at), 0                                                            \
     }
+#define OPTION_USERS(at)                                                                           \
+    {                                                                                              \
+        'u', "uid", "USER", "only processes of these users, by number or name", select_take_users, \
+            (at), 0                                                                                \
+    }
+#define OPTION_UNIT(at)                                                                            \
+    {                                                                                              \
+        'U', "unit", "GLOB", "only processes of such a systemd unit, a user's too",                \
+            select_take_unit, (at), 0                                                              \
+    }
+#define OPTION_CGROUP(at)                                                                          \
+    {                                                                                              \
+        'G', "cgroup", "PATH", "only processes in this control group or below it",                 \
+            select_take_cgroup, (at), 0                                                            \
+    }
 #define OPTIONS_SELECT(at)                                                                         \
     OPTION_FROM(at), OPTION_TO(at), OPTION_PIDS(at), OPTION_TIDS(at), OPTION_COMM(at),             \
-        OPTION_MODULE(at)
+        OPTION_USERS(at), OPTION_UNIT(at), OPTION_CGROUP(at), OPTION_MODULE(at)

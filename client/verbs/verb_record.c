@@ -83,7 +83,8 @@ static const char *target_option(const cJSON *targets)
         const char *member;
         const char *option;
     } options_of[] = {
-        {"pids", "-p"}, {"tids", "-t"}, {"uids", "-u"}, {"comms", "--comm"}, {"cgroups", "-G"},
+        {"pids", "-p"},      {"tids", "-t"},    {"uids", "-u"},
+        {"comms", "--comm"}, {"cgroups", "-G"}, {"units", "-U"},
     };
     size_t i = 0;
     while (i < sizeof options_of / sizeof options_of[0] - 1 &&

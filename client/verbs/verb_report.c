@@ -62,7 +62,7 @@ static int take_by(const struct command_line *line, const struct verb_option *op
                ? EXIT_DONE
                : options_refuse(line,
                                 "--by: %s: is not one of function, line, module, process, "
-                                "command, thread, cpu",
+                                "command, thread, unit, container, user, cpu",
                                 value);
 }
 
@@ -96,7 +96,7 @@ static const struct verb_option options[] = {
     {'n', NULL, "N", "at most N rows, 0 for all (20)", take_rows, AT(limit), 0},
     {0, "by", "WHAT",
      "what rows are: function, line, module, process, command,\n"
-     "thread, cpu (function)",
+     "thread, unit, container, user, cpu (function)",
      take_by, AT(by), 0},
     {0, "sort", "ORDER", "by self or by total (self)", take_sort, AT(sort), 0},
     {0, "tree", NULL, "a tree of functions, from the root of the stacks inward", options_flag,

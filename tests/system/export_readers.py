@@ -260,7 +260,7 @@ def check_pprof(told, strings, period):
         if values[1:] != [values[0] * period] * (len(types) - 1):
             complain("pprof", f"has values {values}")
         labels = {strings[number(label, "key")] for label in sample["label"]}
-        if sample["label"] and not {"comm"} <= labels <= {"comm", "thread", "pid", "tid"}:
+        if sample["label"] and not {"comm"} <= labels <= {"comm", "thread", "pid", "tid", "unit", "user_unit", "container", "runtime", "pod", "uid"}:
             complain("pprof", f"has labels {labels}")
     for mapping in told["mapping"]:
         build_id = strings[number(mapping, "build_id")]

@@ -42,6 +42,12 @@ lab install -m 755 "$WORKLOADS/busy" /usr/bin/
 alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 [ "$(service_property ActiveState)" = active ] || fail "the socket did not start the service"
 alice busy --seconds 1 >"$WORK/truth" || fail "the workload failed"
+# A unit that is gone before the recording ends, and one of a user's own manager.
+lab systemd-run --quiet --wait --unit=cpt-system busy --seconds 0.2 || fail "systemd-run"
+uid=$(lab id -u alice)
+lab systemctl start "user@$uid.service" || fail "alice has no manager of her own: $(lab journalctl --no-pager -n 20)"
+lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" systemd-run --user --quiet --unit=cpt-user busy --seconds 0.2 || fail "systemd-run --user"
+sleep 0.5
 alice profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
 alice profctl read -o /home/alice/p.fxt >"$WORK/out" || fail "read: $(cat "$WORK/out")"
 alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
@@ -50,6 +56,10 @@ alice profctl report --json -n 0 p.fxt >"$WORK/report.json" || fail "report"
 ticks=$(($(truth "$WORK/truth" spin_three_fifths) * 999 / 1000000000))
 expect_json "$WORK/report.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'spin_three_fifths') >= $ticks * 4 // 5 > 0" \
     "the workload is not in the recording, $ticks ticks are expected: $(cat "$WORK/report.json")"
+alice profctl report --by unit --json -n 0 p.fxt >"$WORK/units.json" || fail "report --by unit"
+for unit in "cpt-system.service" "cpt-user.service (user@$uid)"; do
+    expect_json "$WORK/units.json" "sum(r['self'] for r in d['rows'] if r['name'] == '$unit') > 20" "$unit has no samples: $(cat "$WORK/units.json")"
+done
 lab_as bob profctl report /home/alice/p.fxt >"$WORK/out" 2>&1 && fail "bob may read alice's recording"
 user=$(lab ps -o user= -p "$(service_property MainPID)")
 [ "$user" = cpu-profilerd ] || fail "the daemon runs as '$user'"

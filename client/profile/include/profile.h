@@ -58,6 +58,7 @@ struct profile_sample {
     uint32_t kernel_stack; /* of `stacks` */
     uint32_t chain;        /* of `chains`; frames, leaf first, never empty; set by resolving */
     uint32_t process_name; /* of `texts`; set by resolving */
+    uint32_t owner;        /* for profile_owner(); set by resolving */
     uint32_t group;        /* the continuation that it is a part of, or INTERN_NONE */
     uint8_t quality;       /* enum stack_quality of the daemon, in the file's values */
     uint8_t closed;        /* why it has no more: 0 normal */
@@ -74,6 +75,19 @@ struct profile_module {
     bool is_anonymous;          /* "[anon]", "[jit]": its addresses mean nothing to anybody */
     bool is_unknown;            /* "[unknown]" */
 };
+
+/* Whose a process was. Texts are numbers in `texts`, INTERN_NONE where the recording does not say.
+ * Two owners are one if all their members are equal. */
+struct profile_owner {
+    uint32_t cgroup;    /* the path of the control group */
+    uint32_t unit;      /* of systemd: of the container where there is one, else of the machine */
+    uint32_t user_unit; /* of a user's own manager, which is `unit` */
+    uint32_t container; /* its id */
+    uint32_t runtime;   /* of the container */
+    uint32_t pod;       /* the uid of the pod */
+    uint32_t uid;       /* the user, or whose subordinate uid it is; PROFILE_UID_UNKNOWN */
+};
+#define PROFILE_UID_UNKNOWN UINT32_MAX
 
 /* One line of a stack. Two frames are one if all their members are equal. */
 struct profile_frame {
@@ -164,6 +178,23 @@ struct demangler *profile_demangler(struct profile *profile);
 
 /* The name of a sample's thread, of `texts`; INTERN_NONE where the recording has none. */
 uint32_t profile_thread_name(const struct profile *profile, const struct profile_sample *sample);
+
+/* An owner by the number that samples have; borrowed. Where nothing is known, no member is. */
+const struct profile_owner *profile_owner(const struct profile *profile, uint32_t owner);
+
+enum profile_label {
+    PROFILE_LABEL_UNIT,      /* "nginx.service", with the container that it is in; else the path */
+    PROFILE_LABEL_CONTAINER, /* "docker:0123...", "[no container]" */
+    PROFILE_LABEL_USER,      /* the name if all of the recording is of this host; else "uid 1000" */
+    PROFILE_LABELS,
+};
+
+/* Whether the owner is a unit or a container, and not only a user or a control group. */
+bool profile_owner_is_named(const struct profile *profile, uint32_t owner);
+
+/* What to call the owner of a sample's process; "[unknown]" where nothing is known. Of `texts`. */
+uint32_t profile_label(const struct profile *profile, const struct profile_sample *sample,
+                       enum profile_label label);
 
 /* A sample's frames, kernel and user together, leaf first. Borrowed. */
 const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count);

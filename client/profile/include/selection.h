@@ -4,11 +4,13 @@
 /*
  * A part of a recording: what was sampled between two times, of some tasks, in some modules. A
  * sample is selected if it lies between the times, and, where tasks are named, one of them is its
- * own, and, where modules are named, one of them has its innermost frame. What a recording does not
- * hold cannot be selected: users and control groups are not in it.
+ * own, and, where modules are named, one of them has its innermost frame. Users, units and control
+ * groups are those that the process had when it was sampled; of a recording that does not say them
+ * none is selected.
  */
 
 #include "profile.h"
+#include "unit_glob.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +50,12 @@ struct selection {
     size_t comm_count;
     const char *modules[SELECTION_MAX]; /* globs, of a module's path or of its last part */
     size_t module_count;
+    uint32_t uids[SELECTION_MAX];
+    size_t uid_count;
+    char units[SELECTION_MAX][UNIT_GLOB_BYTES_MAX + 1]; /* unit_glob.h, of a unit or a user's */
+    size_t unit_count;
+    const char *cgroups[SELECTION_MAX]; /* prefixes of a path, of whole components */
+    size_t cgroup_count;
 };
 
 bool selection_is_empty(const struct selection *selection);

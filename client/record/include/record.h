@@ -91,5 +91,7 @@ option_take_fn target_take_list, target_take_name;
     TARGET_OPTION(0, "comm", "GLOB", "threads, and processes with all their threads, by\n"         \
                   "name: \"cc1*\"", target_take_name),                                             \
     TARGET_OPTION('G', "cgroup", "PATH", "processes in a control group or below it:\n"             \
-                  "/system.slice/nginx.service", target_take_name)
+                  "/system.slice/nginx.service", target_take_name),                                \
+    TARGET_OPTION('U', "unit", "GLOB", "processes of a systemd unit, a user's too: nginx",         \
+                  target_take_name)
 /* clang-format on */

@@ -75,9 +75,10 @@ int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on
 bool input_is_recording(const char *path);
 
 /* The Data blobs of a recording. */
-#define DATA_NAME_SESSION "cpu-profilerd.session"
-#define DATA_NAME_SYMBOLS "cpu-profilerd.symbols"
-#define DATA_NAME_BOOKS   "cpu-profilerd.books"
+#define DATA_NAME_SESSION   "cpu-profilerd.session"
+#define DATA_NAME_SYMBOLS   "cpu-profilerd.symbols"
+#define DATA_NAME_BOOKS     "cpu-profilerd.books"
+#define DATA_NAME_PROCESSES "cpu-profilerd.processes"
 
 bool data_is_named(const struct fxt_data *data, const char *name);
 
@@ -86,6 +87,19 @@ bool data_is_named(const struct fxt_data *data, const char *name);
  * there, if the line is a JSON object. Returns 0, or -ENOMEM.
  */
 int data_take_object(const struct fxt_data *data, char **kept);
+
+struct cJSON;
+
+/* Called for each line, which lives until it returns; NULL for one that is not JSON, or nested. A
+ * negative result ends the walk. */
+typedef int (*data_line_fn)(const struct cJSON *line, void *userdata);
+
+/* Goes through the lines of a blob. Returns 0, what `on_line` returned, or -ENOMEM. */
+int data_each_line(const struct fxt_data *data, data_line_fn on_line, void *userdata);
+
+/* Reads a number of 64 bits: JSON's own numbers are exact to 2^53, so larger ones are texts. False:
+ * it is none. */
+bool data_read_u64(const struct cJSON *value, uint64_t *ret);
 
 /*
  * Looks at a recording as it goes by: how many samples it has, and its books.

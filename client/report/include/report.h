@@ -23,6 +23,9 @@ enum report_by {
     REPORT_BY_PROCESS,
     REPORT_BY_COMMAND, /* all processes of one name */
     REPORT_BY_THREAD,
+    REPORT_BY_UNIT, /* by what profile_label() calls it, as the next two */
+    REPORT_BY_CONTAINER,
+    REPORT_BY_USER,
     REPORT_BY_CPU,
     REPORT_BY_LINE, /* of a function; of a profile with lines */
 };
@@ -42,7 +45,7 @@ struct report_row {
     uint64_t pid;
     uint64_t tid;
     uint32_t cpu;           /* of a row by CPU, which has no name */
-    uint64_t process_count; /* of a row by command */
+    uint64_t process_count; /* where report_counts_processes() */
     uint32_t file;          /* where in the function, as `line`; only of a profile with lines */
     uint32_t line;          /* 0: not known */
     uint32_t key;           /* by which samples name it */
@@ -67,6 +70,8 @@ struct report {
 /* The enumerator called `name` ("function", ...). */
 bool report_by_parse(const char *name, enum report_by *ret);
 const char *report_by_name(enum report_by by);
+/* Whether its rows say how many processes they are of. */
+bool report_counts_processes(enum report_by by);
 
 /* Returns 0, or -ENOMEM. Either way report_done() releases it. */
 int report_build(const struct profile *profile, enum report_by by, enum report_sort sort,
