@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What export_formats.sh says: export_formats.py PROFCTL MAKER FOLDER, where FOLDER has the program `inlined`."""
 import collections, filecmp, json, os, re, shutil, subprocess, sys
-from recording_maker import Recording, SESSION, SYMBOLS, BOOKS
+from recording_maker import Recording, SESSION, SYMBOLS, BOOKS, PROCESSES
 import export_readers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,6 +26,12 @@ HARD_COMMS = ["app", "two words", "a 12 b", "x", "[k]", "semi;", "new\nline", "7
               "#x"]
 
 
+def owner_of(pid):
+    """Whose a process is, as its line says it."""
+    hard = [HARD_NAMES[(4 * pid + i) % len(HARD_NAMES)] for i in range(4)]
+    return {"unit": hard[0], "container": hard[1], "runtime": hard[2], "pod": hard[3], "cgroup": "/" + hard[0]}
+
+
 def fill(recording, number):
     """Processes with hard names; of the segment `number` each function has other counts."""
     recording.module(0, 1, "[kernel]", None, KERNEL_START, 0x10000)
@@ -35,6 +41,7 @@ def fill(recording, number):
     for pid, comm in enumerate(HARD_COMMS, 100):
         recording.name(pid, 0, comm)
         recording.name(pid, pid, comm)
+        recording.data(PROCESSES, {"pid": pid, "boot_ts_ns": "0", "uid": 7 * pid, **owner_of(pid)})
         recording.module(pid, 1, path, "0badcafe%02x" % number, 0x10000, 0x100000)
     for i, name in enumerate(HARD_NAMES):
         recording.data(SYMBOLS, {"build_id": "0badcafe%02x" % number, "module": path, "start": hex(i * 0x100), "size": 0x100,
@@ -175,6 +182,23 @@ def check_formats(profctl, recordings, folder):
                 for term, ticks in LOST.items():
                     if not re.search(reader.books % (term, ticks * len(parts)), text):
                         export_readers.complain(what, f"has no {term} of the books")
+
+
+def check_owners(profctl, path):
+    """Each sample of pprof, and each resource of OTLP, is of its process's owner."""
+    formats = {"pprof": export_readers.pprof_owners, "otlp": export_readers.otlp_owners}
+    for name, read in formats.items():
+        seen = set()
+        for pid, told in read(export(profctl, path, name)):
+            expected = {**owner_of(pid), "uid": 7 * pid} if pid in range(100, 100 + len(HARD_COMMS)) else {}
+            if name == "pprof":
+                expected = {key: export_readers.escaped(text) if isinstance(text, str) else text
+                            for key, text in expected.items() if key != "cgroup"}
+            if told != expected:
+                export_readers.complain(name, f"process {pid} is of {told}, not {expected}")
+            seen.add(pid)
+        if len(seen & set(range(100, 100 + len(HARD_COMMS)))) != len(HARD_COMMS):
+            export_readers.complain(name, f"has the processes {seen}")
 
 
 def messages(lines):
@@ -345,6 +369,7 @@ def main():
     profctl, maker, folder = sys.argv[1:]
     recordings = make(maker, folder)
     check_formats(profctl, recordings, folder)
+    check_owners(profctl, os.path.join(folder, "hard.fxt"))
     check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
     check_perf_names(profctl, maker, folder)

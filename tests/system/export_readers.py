@@ -272,6 +272,18 @@ def check_pprof(told, strings, period):
             complain("pprof", f"has ids of {name} twice")
 
 
+def pprof_owners(output):
+    """The pid of each sample, and whose it is."""
+    told = protoc(gzip.decompress(output), "test.Profile", "export_profile.proto")
+    strings = told["string_table"]
+    for sample in told["sample"]:
+        labels = {}
+        for label in sample["label"]:
+            text = number(label, "str")
+            labels[strings[number(label, "key")]] = strings[text] if text else number(label, "num")
+        yield labels.get("pid", 0), {key: labels[key] for key in ("unit", "container", "runtime", "pod", "uid") if key in labels}
+
+
 def go_pprof(output, found, period, folder):
     """Of Go, where it is installed."""
     path = os.path.join(folder, "pprof.pb.gz")
@@ -429,6 +441,18 @@ def otlp_samples(told, tables, period):
             if bool(times) == bool(sample["values"]) or times != sorted(times) or (times and times[0] < 1.7e18):
                 complain("otlp", f"has times {times[:3]} and values {sample['values'][:3]}")
             yield number(sample, "stack_index"), len(times) or int(sample["values"][0])
+
+
+def otlp_owners(output):
+    """The pid of each resource, and whose it is."""
+    keys = {"systemd.unit.name": "unit", "container.id": "container", "container.runtime.name": "runtime", "k8s.pod.uid": "pod",
+            "process.linux.cgroup": "cgroup", "process.user.id": "uid"}
+    for resource in protoc(output, "test.Request", "export_otlp.proto")["resource_profiles"]:
+        told = {}
+        for item in resource["resource"][0]["attributes"]:
+            value = item["value"][0]
+            told[item["key"][0]] = value["string_value"][0] if value["string_value"] else number(value, "int_value")
+        yield told.get("process.pid", 0), {keys[key]: value for key, value in told.items() if key in keys}
 
 
 def read_otlp(output, period, folder):

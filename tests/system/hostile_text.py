@@ -5,7 +5,7 @@ made PROFCTL MAKER FOLDER: a recording with hostile names, a daemon that answers
 real PROFCTL RECORDING OUTPUT: a recording of a hostile program, and what recording it printed.
 """
 import array, json, os, re, socket, subprocess, sys, threading, unicodedata
-from recording_maker import Recording, SESSION, SYMBOLS, BOOKS
+from recording_maker import Recording, SESSION, SYMBOLS, BOOKS, PROCESSES
 
 # Whatever is in one of these ranges is obeyed by terminals, or moves what stands around it.
 RANGES = [(0x00, 0x1F), (0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x2028, 0x202E), (0x2066, 0x206F),
@@ -58,7 +58,7 @@ def parse(what, output):
 
 def check_reading(profctl, path):
     """All verbs that read a recording."""
-    for by in ("function", "line", "module", "process", "command", "thread", "cpu"):
+    for by in ("function", "line", "module", "process", "command", "thread", "unit", "container", "user", "cpu"):
         run(profctl, "report", path, "-n", "0", "--by", by, status=0)
         parse("report --json", run(profctl, "report", path, "-n", "0", "--by", by, "--json", status=0))
     run(profctl, "report", path, "-n", "0", "--per-second", status=0)
@@ -97,6 +97,9 @@ def make_recording(maker, path):
         recording.module(pid, 1, path_text, f"{pid:08x}", 0x1000, 0x1000)
         recording.sample(pid, 0x1010)
         recording.sample(pid, 0x1810)
+        if isinstance(text, str):
+            recording.data(PROCESSES, {"pid": pid, "boot_ts_ns": "0", HOSTILE: HOSTILE, **{
+                name: text for name in ("cgroup", "unit", "user_unit", "container", "runtime", "pod", "uid")}})
         if isinstance(text, str):
             recording.data(SYMBOLS, {"build_id": f"{pid:08x}", "module": path_text.decode(), "start": 0, "size": 0x100,
                                      "name": text})

@@ -2,7 +2,7 @@
 """Recordings for tests, made by recording_maker.c out of Python values. Texts are str or bytes."""
 import json, subprocess
 
-SESSION, SYMBOLS, BOOKS = 7, 8, 9  # known strings, names of Data blobs
+SESSION, SYMBOLS, BOOKS, PROCESSES = 7, 8, 9, 10  # known strings, names of Data blobs
 
 
 def digits(text):
