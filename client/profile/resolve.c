@@ -622,7 +622,10 @@ static int begin(struct resolver *resolver)
     if (resolver->met == NULL) {
         return -ENOMEM;
     }
-    huge_pages_want(resolver->met, profile->stacks.item_count * sizeof *resolver->met);
+    /* Of the stacks of a whole session, a batch of samples has few. */
+    if (profile->sample_count >= profile->stacks.item_count) {
+        huge_pages_want(resolver->met, profile->stacks.item_count * sizeof *resolver->met);
+    }
     int r = append_named(resolver, LEFT_OUT, false, &count);
     return r < 0 ? r
                  : intern_add(&resolver->profile->chains, resolver->run, sizeof *resolver->run,

@@ -40,10 +40,25 @@ done
 help=$("$BUILD_DIR/bin/cpu-profilerd" --help 2>&1 | grep -E '^  --')
 compare man/cpu-profilerd.8 "the options" "$help" "$(render man/cpu-profilerd.8 | sed -n '/^SYNOPSIS/,/^   Rights/p')"
 
-members=$(python3 -c 'import json; print("\n".join(json.load(open("config/daemon.schema.json"))["properties"]))')
-text=$(render man/cpu-profilerd-daemon.json.5)
-for member in $members; do
-    grep -qE "^ +$member \(" <<<"$text" || complain "man/cpu-profilerd-daemon.json.5: has no $member"
-done
-[ "$(grep -cE '^ +[a-z_]+ \(.*\)$' <<<"$text")" -eq "$(wc -w <<<"$members")" ] || complain "man/cpu-profilerd-daemon.json.5: has a member that there is not"
+# compare_members PAGE SCHEMA: the page has each member of the schema, and those of the objects in it, and no other.
+compare_members() {
+    local members member text
+    members=$(python3 - "$2" <<'PYTHON'
+import json, sys
+def names(properties, before=""):
+    for name, member in properties.items():
+        print(before + name)
+        names(member.get("properties", {}), before + name + ".")
+names(json.load(open(sys.argv[1]))["properties"])
+PYTHON
+    )
+    text=$(render "$1")
+    for member in $members; do
+        grep -qE "^ +${member//./\\.} \(" <<<"$text" || complain "$1: has no $member"
+    done
+    [ "$(grep -cE '^ +[a-z_.]+ \(.*\)$' <<<"$text")" -eq "$(wc -w <<<"$members")" ] || complain "$1: has a member that there is not"
+}
+
+compare_members man/cpu-profilerd-daemon.json.5 config/daemon.schema.json
+compare_members man/cpu-profilerd-session.json.5 config/session.schema.json
 exit "$failed"
