@@ -156,7 +156,7 @@ measure() {
         cat "$work/ours.log" >&2
     wait "$fp" "$dwarf" || true
     end_program
-    "$BIN/profctl" export --format folded -o "$work/ours.folded" "$work/ours.fxt"
+    "$BIN/profctl" export --format folded --addresses -o "$work/ours.folded" "$work/ours.fxt"
     "$BIN/profctl" dump --json "$work/ours.fxt" >"$work/ours.json"
     script "$work/fp"
     script "$work/dwarf"
