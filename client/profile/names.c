@@ -47,8 +47,13 @@ void names_seal(struct names *table)
     }
 }
 
-uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
-                    uint64_t time_ns)
+static bool is_of(const struct name *name, const struct name *wanted)
+{
+    return name->segment == wanted->segment && name->pid == wanted->pid && name->tid == wanted->tid;
+}
+
+uint32_t names_find_span(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
+                         uint64_t time_ns, struct names_span *ret)
 {
     const struct name wanted = {
         .segment = segment, .pid = pid, .tid = tid, .since_ns = time_ns, .order = UINT32_MAX};
@@ -62,8 +67,16 @@ uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, u
             high = middle;
         }
     }
-    const struct name *found = low == 0 ? NULL : &table->names[low - 1];
-    bool is_same =
-        found != NULL && found->segment == segment && found->pid == pid && found->tid == tid;
-    return is_same ? found->item : INTERN_NONE;
+    bool is_known = low > 0 && is_of(&table->names[low - 1], &wanted);
+    bool has_next = low < table->count && is_of(&table->names[low], &wanted);
+    ret->from_ns = is_known ? table->names[low - 1].since_ns : 0;
+    ret->until_ns = has_next ? table->names[low].since_ns : UINT64_MAX;
+    return is_known ? table->names[low - 1].item : INTERN_NONE;
+}
+
+uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
+                    uint64_t time_ns)
+{
+    struct names_span span;
+    return names_find_span(table, segment, pid, tid, time_ns, &span);
 }

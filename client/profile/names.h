@@ -34,6 +34,16 @@ void names_done(struct names *table);
 int names_add(struct names *table, const struct name *name);
 void names_seal(struct names *table);
 
-/* The number of what was said last, or INTERN_NONE. */
+/* The times for which an answer holds. */
+struct names_span {
+    uint64_t from_ns;
+    uint64_t until_ns; /* the first at which it may differ; UINT64_MAX: never */
+};
+
+/* The number of what was said last, or INTERN_NONE, and for which times it is that. */
+uint32_t names_find_span(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
+                         uint64_t time_ns, struct names_span *ret);
+
+/* The number alone. */
 uint32_t names_find(const struct names *table, uint32_t segment, uint64_t pid, uint64_t tid,
                     uint64_t time_ns);

@@ -201,7 +201,8 @@ uint32_t owners_label(const struct owners *table, uint32_t item, enum profile_la
     return table->labels[item == INTERN_NONE ? table->owners.item_count : item].texts[label];
 }
 
-uint32_t owners_find(const struct owners *table, uint32_t segment, uint64_t pid, uint64_t time_ns)
+uint32_t owners_find(const struct owners *table, uint32_t segment, uint64_t pid, uint64_t time_ns,
+                     struct names_span *ret_span)
 {
-    return names_find(&table->of_processes, segment, pid, NAMES_PROCESS, time_ns);
+    return names_find_span(&table->of_processes, segment, pid, NAMES_PROCESS, time_ns, ret_span);
 }

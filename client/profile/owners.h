@@ -45,5 +45,6 @@ int owners_seal(struct owners *table, struct intern *texts);
 const struct profile_owner *owners_get(const struct owners *table, uint32_t item);
 uint32_t owners_label(const struct owners *table, uint32_t item, enum profile_label label);
 
-/* The number of a process's owner at a time, or INTERN_NONE. */
-uint32_t owners_find(const struct owners *table, uint32_t segment, uint64_t pid, uint64_t time_ns);
+/* The number of a process's owner at a time, or INTERN_NONE, and for which times it is that. */
+uint32_t owners_find(const struct owners *table, uint32_t segment, uint64_t pid, uint64_t time_ns,
+                     struct names_span *ret_span);

@@ -40,6 +40,9 @@
 /* An address's frame is fetched so many addresses before it is wanted. */
 #define FETCHED_AHEAD ((size_t)8)
 
+/* So many processes are looked up once for all samples in a row that have them. */
+#define KNOWN_PROCESSES ((size_t)64)
+
 struct known_chain {
     uint32_t chain;
     struct mapping_validity validity;
@@ -82,9 +85,20 @@ struct met_stack {
     struct known_chain known; /* no time is in it: there is none yet */
 };
 
+/* What is true of a process, from a time until another: at first none. */
+struct known_process {
+    uint64_t pid;
+    uint64_t from_ns;
+    uint64_t until_ns;
+    uint32_t segment;
+    uint32_t name;
+    uint32_t owner;
+};
+
 struct resolver {
     struct profile *profile;
-    struct met_stack *met;      /* owned; by item of the profile's `stacks` */
+    struct known_process processes[KNOWN_PROCESSES]; /* by pid, as far as there is room */
+    struct met_stack *met;                           /* owned; by item of the profile's `stacks` */
     uint32_t hashes[AHEAD];     /* of the chain keys of the samples that come next; a ring; or 0 */
     struct intern chain_keys;   /* all further keys */
     struct known_chain *chains; /* owned; by item of chain_keys */
@@ -592,20 +606,43 @@ static int resolve_chain(struct resolver *resolver, const struct profile_sample 
     return 0;
 }
 
-/* What is true of a sample's process. */
-static int resolve_process(struct profile *profile, struct profile_sample *sample)
+static int name_nameless(struct profile *profile, uint64_t pid, uint32_t *ret_text)
 {
-    sample->owner =
-        owners_find(&profile->tables->owners, sample->segment, sample->pid, sample->time_ns);
-    sample->process_name = names_find(&profile->tables->names, sample->segment, sample->pid,
-                                      NAMES_PROCESS, sample->time_ns);
-    if (sample->process_name != INTERN_NONE) {
-        return 0;
+    const char *name = pid == PROFILE_PID_OUTSIDE  ? "[outside]"
+                       : pid == PROFILE_PID_EXITED ? "[exited]"
+                                                   : UNKNOWN;
+    return intern_add(&profile->texts, name, strlen(name), ret_text);
+}
+
+/* Finds what is true of a sample's process, and for which times. */
+static int find_process(struct profile *profile, const struct profile_sample *sample,
+                        struct known_process *ret)
+{
+    struct names_span of_name;
+    struct names_span of_owner;
+    *ret = (struct known_process){.pid = sample->pid, .segment = sample->segment};
+    ret->owner = owners_find(&profile->tables->owners, sample->segment, sample->pid,
+                             sample->time_ns, &of_owner);
+    ret->name = names_find_span(&profile->tables->names, sample->segment, sample->pid,
+                                NAMES_PROCESS, sample->time_ns, &of_name);
+    int r = ret->name == INTERN_NONE ? name_nameless(profile, sample->pid, &ret->name) : 0;
+    if (r == 0) {
+        ret->from_ns = of_name.from_ns > of_owner.from_ns ? of_name.from_ns : of_owner.from_ns;
+        ret->until_ns = of_name.until_ns < of_owner.until_ns ? of_name.until_ns : of_owner.until_ns;
     }
-    const char *name = sample->pid == PROFILE_PID_OUTSIDE  ? "[outside]"
-                       : sample->pid == PROFILE_PID_EXITED ? "[exited]"
-                                                           : UNKNOWN;
-    return intern_add(&profile->texts, name, strlen(name), &sample->process_name);
+    return r;
+}
+
+/* What is true of a sample's process, which is looked up once for many samples. */
+static int resolve_process(struct resolver *resolver, struct profile_sample *sample)
+{
+    struct known_process *known = &resolver->processes[sample->pid % KNOWN_PROCESSES];
+    bool is_known = known->pid == sample->pid && known->segment == sample->segment &&
+                    known->from_ns <= sample->time_ns && sample->time_ns < known->until_ns;
+    int r = is_known ? 0 : find_process(resolver->profile, sample, known);
+    sample->owner = known->owner;
+    sample->process_name = known->name;
+    return r;
 }
 
 /* What loading has made is nobody's share. What an earlier call has made, and debugging
@@ -639,7 +676,7 @@ int profile_resolve(struct profile *profile)
     profile->plain_count = 0;
     int r = begin(&resolver);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        r = resolve_process(profile, &profile->samples[i]);
+        r = resolve_process(&resolver, &profile->samples[i]);
         if (r == 0) {
             r = resolve_chain(&resolver, &profile->samples[i], look_ahead(&resolver, i),
                               &profile->samples[i].chain);
