@@ -21,7 +21,8 @@ from recording_maker import BOOKS, SESSION, SYMBOLS, Recording
 PROFCTL, MAKER, FOLDER = sys.argv[1:]
 LONG = "a_namespace::" * 12 + "the_end"
 COLOUR = re.compile(r"\033\[[0-9;]*m")
-VIEWS = [[], ["--tree", "--min", "0"], ["--tree", "--inverted", "--min", "0"], ["--callers", LONG], ["--books"], ["--lines"], ["--per-second"],
+VIEWS = [[], ["--tree", "--min", "0"], ["--tree", "--inverted", "--min", "0"], ["--callers", LONG], ["--annotate", "evil*"],
+         ["--books"], ["--lines"], ["--per-second"],
          *(["--by", by] for by in ("module", "process", "command", "thread", "cpu", "line"))]
 
 
