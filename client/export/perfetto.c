@@ -16,7 +16,8 @@ static void packets_freep(struct perfetto_packets **packets)
 
 int perfetto_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
-    cleanup_(packets_freep) struct perfetto_packets *packets = perfetto_packets_new(file, profile);
+    cleanup_(packets_freep) struct perfetto_packets *packets =
+        perfetto_packets_new(file, profile, false);
     (void)options;
     if (packets == NULL) {
         return -ENOMEM;

@@ -52,7 +52,7 @@ void perfetto_interned_done(struct perfetto_interned *interned)
 {
     perfetto_interned_forget(interned);
     free(interned->frame_of);
-    free(interned->has_module);
+    free(interned->modules);
     free(interned->frame_ids);
     free(interned->unnamed);
     *interned = (struct perfetto_interned){0};
@@ -132,22 +132,39 @@ static void write_mapping(struct perfetto_interned *interned, uint64_t iid, uint
     perfetto_sequence_gather(interned->sequence, FIELD_MAPPING, &mapping.base);
 }
 
-/* The iid of a location's module, which is gathered if it is new. */
-static uint64_t mapping_iid(struct perfetto_interned *interned, uint32_t module, bool is_kernel)
+/* Without a build-id, a name that comes late could be taken for that of another module. */
+static uint32_t find_symbols(const struct perfetto_interned *interned, uint32_t module,
+                             uint32_t segment)
+{
+    const struct profile *profile = interned->profile;
+    return interned->is_live && module != INTERN_NONE &&
+                   profile_text(profile, profile->modules[module].build_id)[0] != '\0'
+               ? defined_symbols(profile, segment, module)
+               : INTERN_NONE;
+}
+
+/* What was gathered of a location's module, at `*ret_number`, which is its iid less 1; it is
+ * gathered if it is new. NULL when there is no memory. */
+static const struct gathered_module *add_module(struct perfetto_interned *interned, uint32_t module,
+                                                bool is_kernel, uint32_t segment,
+                                                size_t *ret_number)
 {
     size_t number = module == INTERN_NONE ? is_kernel : (size_t)module + FIRST_MODULE;
-    if (grow(interned->has_module, interned->module_capacity, number + 1) < 0) {
+    if (grow(interned->modules, interned->module_capacity, number + 1) < 0) {
         interned->sequence->fault = -ENOMEM;
-        return 0;
+        return NULL;
     }
     for (; interned->module_count <= number; interned->module_count++) {
-        interned->has_module[interned->module_count] = false;
+        interned->modules[interned->module_count].is_gathered = false;
     }
-    if (!interned->has_module[number]) {
-        interned->has_module[number] = true;
+    struct gathered_module *gathered = &interned->modules[number];
+    if (!gathered->is_gathered) {
+        gathered->is_gathered = true;
+        gathered->symbols = find_symbols(interned, module, segment);
         write_mapping(interned, number + 1, module, is_kernel);
     }
-    return number + 1;
+    *ret_number = number;
+    return gathered;
 }
 
 static void fill_names(struct perfetto_interned *interned, uint32_t number, Perfetto__Frame *frame)
@@ -169,16 +186,12 @@ static void fill_names(struct perfetto_interned *interned, uint32_t number, Perf
     }
 }
 
-/* Notes a frame whose function nothing names yet, if its module has a build-id: without one, a name
- * that comes later could be taken for that of another module. */
+/* Notes a frame whose function nothing names yet. */
 static void note_unnamed(struct perfetto_interned *interned, const struct location *location,
-                         uint32_t segment)
+                         uint32_t symbols)
 {
-    if (location->module == INTERN_NONE ||
-        profile_text(interned->profile, interned->profile->modules[location->module].build_id)[0] ==
-            '\0' ||
-        defined_symbol_find(interned->profile, segment, location->module, location->address) !=
-            INTERN_NONE) {
+    if (symbols == INTERN_NONE ||
+        defined_symbol_find(interned->profile, symbols, location->address) != INTERN_NONE) {
         return;
     }
     if (grow(interned->unnamed, interned->unnamed_capacity, interned->unnamed_count + 1) < 0) {
@@ -186,7 +199,7 @@ static void note_unnamed(struct perfetto_interned *interned, const struct locati
         return;
     }
     interned->unnamed[interned->unnamed_count++] =
-        (struct unnamed_frame){location->address, location->module, segment};
+        (struct unnamed_frame){location->address, location->module, symbols};
 }
 
 static void write_frame(struct perfetto_interned *interned, uint64_t iid,
@@ -195,17 +208,23 @@ static void write_frame(struct perfetto_interned *interned, uint64_t iid,
     const struct location *location = locations_at(&interned->locations, key->location);
     bool is_kernel = key->frame != LOCATION_TRUNCATED &&
                      profile_frame(interned->profile, key->frame)->is_kernel != 0;
+    size_t number = 0;
+    const struct gathered_module *module =
+        add_module(interned, location->module, is_kernel, segment, &number);
+    if (module == NULL) {
+        return;
+    }
     Perfetto__Frame frame = PERFETTO__FRAME__INIT;
     frame.has_iid = true;
     frame.iid = iid;
     frame.has_function_name_id = true;
     fill_names(interned, key->frame, &frame);
     frame.has_mapping_id = true;
-    frame.mapping_id = mapping_iid(interned, location->module, is_kernel);
+    frame.mapping_id = number + 1;
     frame.has_rel_pc = true;
     frame.rel_pc = location->address;
     perfetto_sequence_gather(interned->sequence, FIELD_FRAME, &frame.base);
-    note_unnamed(interned, location, segment);
+    note_unnamed(interned, location, module->symbols);
 }
 
 /* The iid of a line of a location, which is gathered if it is new. */

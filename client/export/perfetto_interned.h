@@ -26,7 +26,13 @@ enum perfetto_string {
 struct unnamed_frame {
     uint64_t address; /* the module's own */
     uint32_t module;
-    uint32_t segment;
+    uint32_t symbols; /* of it, defined_symbols() */
+};
+
+/* What was gathered of a module. */
+struct gathered_module {
+    bool is_gathered;
+    uint32_t symbols; /* defined_symbols(); INTERN_NONE: names that come late are not for it */
 };
 
 struct perfetto_interned {
@@ -38,9 +44,10 @@ struct perfetto_interned {
     uint64_t *frame_of;                  /* owned; by location of one line: its iid, 0: none yet */
     size_t frame_of_capacity;
     size_t frame_of_count;
-    bool *has_module; /* owned; by number of a mapping: it was gathered */
+    bool is_live;                    /* names may come late; the profile has one segment */
+    struct gathered_module *modules; /* owned; by number of a mapping */
     size_t module_capacity;
-    size_t module_count; /* of `has_module` */
+    size_t module_count;
     size_t stack_count;  /* that were gathered: the first ones */
     uint64_t *frame_ids; /* owned; of the stack at hand */
     size_t frame_capacity;

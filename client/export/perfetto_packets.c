@@ -45,13 +45,15 @@ struct perfetto_packets {
     uint64_t counter_base; /* of the numbers of counters: differs by session */
 };
 
-struct perfetto_packets *perfetto_packets_new(FILE *file, const struct profile *profile)
+struct perfetto_packets *perfetto_packets_new(FILE *file, const struct profile *profile,
+                                              bool is_live)
 {
     struct perfetto_packets *writer = calloc(1, sizeof *writer);
     if (writer != NULL) {
         writer->profile = profile;
         writer->sequence.out.file = file;
         writer->interned.profile = profile;
+        writer->interned.is_live = is_live;
         writer->interned.sequence = &writer->sequence;
     }
     return writer;
@@ -319,8 +321,7 @@ int perfetto_packets_late_names(struct perfetto_packets *writer, uint64_t time_n
     writer->symbol_count = symbol_count;
     for (size_t i = 0; i < writer->interned.unnamed_count && writer->sequence.fault == 0; i++) {
         const struct unnamed_frame frame = writer->interned.unnamed[i];
-        uint32_t name =
-            defined_symbol_find(writer->profile, frame.segment, frame.module, frame.address);
+        uint32_t name = defined_symbol_find(writer->profile, frame.symbols, frame.address);
         if (name == INTERN_NONE) {
             writer->interned.unnamed[kept_count++] = frame;
         } else {

@@ -145,7 +145,8 @@ static int begin_segment(struct packets *packets)
     packets->has_begun = false;
     packets->has_books = false;
     if (packets->live != NULL) {
-        packets->writer = perfetto_packets_new(packets->memory, live_profile_get(packets->live));
+        packets->writer =
+            perfetto_packets_new(packets->memory, live_profile_get(packets->live), true);
     }
     return packets->writer == NULL ? -ENOMEM : 0;
 }

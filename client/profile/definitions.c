@@ -70,14 +70,17 @@ size_t defined_symbol_count(const struct profile *profile)
     return profile->tables->symbols.count;
 }
 
-uint32_t defined_symbol_find(const struct profile *profile, uint32_t segment, uint32_t module,
-                             uint64_t address)
+uint32_t defined_symbols(const struct profile *profile, uint32_t segment, uint32_t module)
 {
     const struct profile_module *named = &profile->modules[module];
-    uint32_t table = symbols_find_module(&profile->tables->symbols, segment,
-                                         profile_text(profile, named->build_id),
-                                         profile_text(profile, named->name));
+    return symbols_find_module(&profile->tables->symbols, segment,
+                               profile_text(profile, named->build_id),
+                               profile_text(profile, named->name));
+}
+
+uint32_t defined_symbol_find(const struct profile *profile, uint32_t symbols, uint64_t address)
+{
     const struct symbol_entry *symbol =
-        table == INTERN_NONE ? NULL : symbols_find(&profile->tables->symbols, table, address);
+        symbols == INTERN_NONE ? NULL : symbols_find(&profile->tables->symbols, symbols, address);
     return symbol == NULL ? INTERN_NONE : symbol->name;
 }

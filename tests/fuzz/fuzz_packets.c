@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUT_MAX       ((size_t)64 << 20)
+#define OUT_MAX       ((size_t)16 << 20)
 #define BLOB_PERFETTO 3
 #define PACKET_KEY    0x0a /* field 1, of bytes */
 
@@ -128,16 +128,16 @@ static void pass(const uint8_t *bytes, size_t size_bytes, size_t record_count, s
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
+    static uint8_t trace[OUT_MAX];
     if (size == 0) {
         return 0;
     }
     uint8_t *aligned = aligned_alloc(FXT_WORD_BYTES, (size / FXT_WORD_BYTES + 1) * FXT_WORD_BYTES);
-    struct out out = {.expected = aligned, .expected_bytes = size - 1, .trace = malloc(OUT_MAX)};
-    if (aligned != NULL && out.trace != NULL) {
+    struct out out = {.expected = aligned, .expected_bytes = size - 1, .trace = trace};
+    if (aligned != NULL) {
         memcpy(aligned, bytes + 1, size - 1);
         pass(aligned, size - 1, bytes[0], &out);
     }
     free(aligned);
-    free(out.trace);
     return 0;
 }

@@ -10,14 +10,17 @@
 
 #include "profile.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct perfetto_packets;
 
 /* Packets are written to `file` (borrowed, as the profile is), each as the field of a trace that it
- * is. Returned: perfetto_packets_free(). NULL when there is no memory. */
-struct perfetto_packets *perfetto_packets_new(FILE *file, const struct profile *profile);
+ * is. `is_live`: the profile is that of one segment, and functions may get names later. Returned:
+ * perfetto_packets_free(). NULL when there is no memory. */
+struct perfetto_packets *perfetto_packets_new(FILE *file, const struct profile *profile,
+                                              bool is_live);
 struct perfetto_packets *perfetto_packets_free(struct perfetto_packets *packets);
 
 /* Begins the sequence, or begins it anew where the profile's numbers have other meanings now. All

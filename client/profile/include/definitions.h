@@ -51,7 +51,10 @@ bool defined_function_find(const struct profile *profile, const struct profile_s
 /* How many functions the recording names. */
 size_t defined_symbol_count(const struct profile *profile);
 
-/* The name, of the profile's texts, that the recording has for a segment's function at a module's
- * own address; INTERN_NONE: none, or there is no memory to look. */
-uint32_t defined_symbol_find(const struct profile *profile, uint32_t segment, uint32_t module,
-                             uint64_t address);
+/* What stands for a segment's functions of a module; INTERN_NONE: nothing, or there is no memory to
+ * look. */
+uint32_t defined_symbols(const struct profile *profile, uint32_t segment, uint32_t module);
+
+/* The name, of the profile's texts, of that module's function at its own address, or INTERN_NONE.
+ */
+uint32_t defined_symbol_find(const struct profile *profile, uint32_t symbols, uint64_t address);
