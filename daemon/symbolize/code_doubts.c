@@ -294,7 +294,9 @@ int code_doubts_settle(struct code_doubts *doubts, struct cfi_builder *builder)
         bool holds = does_hold(doubts, &doubts->rows[i], &doubts->rows[behind - 1]);
         for (; r == 0 && i < behind; i++) {
             const struct doubt *row = &doubts->rows[i];
-            r = cfi_builder_add(builder, row->start, row->end, holds ? &row->rule : &unproved);
+            if (holds || !cfi_rule_is_framed(&row->rule)) {
+                r = cfi_builder_add(builder, row->start, row->end, holds ? &row->rule : &unproved);
+            }
         }
     }
     return r;

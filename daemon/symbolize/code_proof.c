@@ -13,8 +13,9 @@
  *   function: it has no such jump either. Where only a symbol says that it is called, the jumps of
  *   all other code count, too (code_doubts.h).
  *
- * Elsewhere the rule is CFI_END. A guess would show callers that are none, and so would the frame
- * pointer, which such code seldom has.
+ * Elsewhere the rule is CFI_END: a guess would show callers that are none, and so would the frame
+ * pointer, which such code seldom has. But where the function makes rbp its frame pointer, there is
+ * no rule: the frame pointer is followed, and such a stack is called not proved.
  */
 #include "code_proof.h"
 
@@ -149,9 +150,9 @@ struct cfi_rule code_proof_rule(const struct code_region *region, size_t number,
                                 const struct code_forward *forward,
                                 const struct code_backward *backward, bool *ret_by_symbol)
 {
-    const struct cfi_rule unproved = {.kind = CFI_END};
     const struct code_site *site = &region->sites[number];
     struct cfi_rule before = code_forward_rule(forward);
+    const struct cfi_rule unproved = {.kind = cfi_rule_is_framed(&before) ? CFI_NONE : CFI_END};
     struct cfi_rule behind = code_backward_rule(backward);
     bool returns = backward->returns != 0;
     bool is_sure = behind.kind != CFI_NONE && backward->trust == CODE_TRUST_SURE && returns;

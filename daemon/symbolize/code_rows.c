@@ -221,7 +221,7 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
     if (by_symbol && !is_kept) {
         *rule = (struct cfi_rule){.kind = CFI_END};
     }
-    if (rule->kind == CFI_END && rows->keeps_frames) {
+    if (rule->kind == CFI_NONE || (rule->kind == CFI_END && rows->keeps_frames)) {
         return 0;
     }
     struct code_stretch stretch = rule_stretch(rows, region, number, rule);

@@ -74,6 +74,13 @@ static inline bool cfi_rule_covers(const struct cfi_rule *rule)
     return rule->kind != CFI_NONE && rule->kind != CFI_UNSUPPORTED && !is_below_stack;
 }
 
+/* True for a rule by which rbp points to the frame, as in code with frame pointers. */
+static inline bool cfi_rule_is_framed(const struct cfi_rule *rule)
+{
+    return rule->kind == CFI_OFFSET && rule->cfa_register == ARCH_DWARF_BP &&
+           rule->cfa_offset == ARCH_FRAME_CFA_OFFSET;
+}
+
 /* True for a stretch between rows that is taken for the padding between two functions, without a
  * look at its bytes. */
 static inline bool cfi_is_padding(uint64_t start, uint64_t end)
