@@ -193,6 +193,23 @@ static void note_doubts(struct drain *drain, const struct resolved *resolved,
     }
 }
 
+/* Notes whose a sample is, in the sinks that are now known to want it. */
+static void note_owner(struct drain *drain, const struct resolved *resolved)
+{
+    for (size_t i = 0; i < drain->sinks.count; i++) {
+        if ((resolved->wanted >> i & 1) != 0) {
+            sink_note_owner(drain->sinks.all[i], &resolved->sample, resolved->process);
+        }
+    }
+}
+
+static void tell_owners(struct drain *drain)
+{
+    for (size_t i = 0; i < drain->sinks.count; i++) {
+        sink_tell_owners(drain->sinks.all[i]);
+    }
+}
+
 /* Resolves a sample and, unless it has to wait, counts it, and writes it where it is wanted.
  * `*wait` is what it has waited for, and becomes what it waits for now. */
 static enum resolution take_sample(struct drain *drain, size_t cpu_index,
@@ -202,6 +219,9 @@ static enum resolution take_sample(struct drain *drain, size_t cpu_index,
     struct resolved resolved;
     enum resolution resolution =
         resolver_resolve(&drain->resolver, record, wait->wanted, settle, &resolved);
+    if (wait->wanted == 0 && resolved.process != NULL) {
+        note_owner(drain, &resolved);
+    }
     *wait = (struct sample_wait){resolved.wanted, resolved.awaited};
     if (resolution == RESOLVED_NOW) {
         struct sink_doubts doubts = put_sample(drain, cpu_index, record, &resolved);
@@ -280,6 +300,7 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     drain->came.tables |= code == NULL ? 0 : code_map_poll(code);
     settle_expired(drain, time_ns);
     retry_held(drain);
+    tell_owners(drain);
     return waiting_samples_count(drain->held);
 }
 
@@ -366,6 +387,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         for (size_t i = 0; i < source->cpu_count; i++) {
             drain_samples(drain, i, reached_ns);
         }
+        tell_owners(drain);
         drain->ahead_count = 0;
     } while (sideband_feed_has_more(drain->feed, horizon_ns));
     for (size_t i = 0; i < drain->sinks.count; i++) {

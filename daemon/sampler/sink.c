@@ -1,25 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Connects the filter with the trace. Samples whose chains the kernel delivers later go through
- * deferred_write.c, which the kernel of the source decides. The quality of stacks is counted here,
- * since that of a deferred one is known only when it is written.
+ * Connects the filter with the trace. Whose samples are is gathered and told to the trace in the
+ * order of time, since the samples of one CPU are handled before those of the next. Samples whose
+ * chains the kernel delivers later go through deferred_write.c, which the kernel of the source
+ * decides. The quality of stacks is counted here, since that of a deferred one is known only when
+ * it is written.
  */
 #include "sink.h"
 
 #include "deferred_write.h"
 
+#include "capacity.h"
+#include "compare.h"
+
 #include <stdlib.h>
+
+#define NOTES_MAX CAPACITY(65536)
 
 struct sunk {
     uint64_t received;
     uint64_t filtered;
 };
 
+/* Whose a sample is. */
+struct owner_note {
+    uint64_t time_ns;
+    struct process *process;
+    const struct cgroup *cgroup;
+};
+
 struct sink {
     struct sink_config config;
     struct deferred_write *late; /* NULL where no chains come later */
     struct sunk *cpus;           /* owned; samples of the clock that the trace does not count */
+    struct owner_note *notes;    /* owned; note_count of NOTES_MAX, that are not told yet */
+    size_t note_count;
     struct counters counters;
     struct counters ended; /* as of the last end of a round */
 };
@@ -41,7 +57,9 @@ struct sink *sink_new(const struct sink_config *config)
             .cpu_count = config->source->cpu_count,
         });
     }
-    bool ok = sink->cpus != NULL && (sink->late != NULL || !config->source->deferring);
+    sink->notes = calloc(NOTES_MAX, sizeof *sink->notes);
+    bool ok = sink->cpus != NULL && sink->notes != NULL &&
+              (sink->late != NULL || !config->source->deferring);
     return ok ? sink : sink_free(sink);
 }
 
@@ -50,6 +68,7 @@ struct sink *sink_free(struct sink *sink)
     if (sink != NULL) {
         (void)deferred_write_free(sink->late);
         free(sink->cpus);
+        free(sink->notes);
         free(sink);
     }
     return NULL;
@@ -77,6 +96,31 @@ bool sink_wants(const struct sink *sink, const struct sample *sample, struct pro
 {
     return filter_matches(sink->config.filter, process, sample->cgroup, sample->pid, sample->tid,
                           sample->time_ns);
+}
+
+static int compare_notes(const void *left, const void *right)
+{
+    const struct owner_note *a = left;
+    const struct owner_note *b = right;
+    return compare_u64(a->time_ns, b->time_ns);
+}
+
+void sink_tell_owners(struct sink *sink)
+{
+    qsort(sink->notes, sink->note_count, sizeof *sink->notes, compare_notes);
+    for (size_t i = 0; i < sink->note_count; i++) {
+        const struct owner_note *note = &sink->notes[i];
+        trace_note(sink->config.trace, note->process, note->cgroup, note->time_ns);
+    }
+    sink->note_count = 0;
+}
+
+void sink_note_owner(struct sink *sink, const struct sample *sample, struct process *process)
+{
+    if (sink->note_count == NOTES_MAX) {
+        sink_tell_owners(sink);
+    }
+    sink->notes[sink->note_count++] = (struct owner_note){sample->time_ns, process, sample->cgroup};
 }
 
 struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,

@@ -48,6 +48,11 @@ void sink_fork(struct sink *sink, const struct perf_record *record);
 /* A user chain came whose sample is known already, or comes yet (PERF_KIND_DEFERRED_CALLCHAIN). */
 void sink_add_chain(struct sink *sink, const struct perf_record *record);
 
+/* Notes whose a sample is that is wanted, before it waits for its stack; `process` is borrowed
+ * until the next call of sink_tell_owners(), which tells the trace in the order of time. */
+void sink_note_owner(struct sink *sink, const struct sample *sample, struct process *process);
+void sink_tell_owners(struct sink *sink);
+
 /* Whether the filter keeps a sample. `process` is NULL when it is unknown. */
 bool sink_wants(const struct sink *sink, const struct sample *sample, struct process *process);
 

@@ -280,13 +280,12 @@ static bool define_sample(struct trace *trace, const struct sample *sample, stru
     return room;
 }
 
-/* The same for a sample with the time and the control group of a tick. */
+/* The same for a sample with the time of a tick, which was noted before. */
 static bool define_tick(struct trace *trace, const struct sample *sample, struct process *process,
                         bool *ret_known)
 {
     return define_sample(trace, sample, process, ret_known) &&
-           (process == NULL ||
-            trace_cgroups_write(trace->cgroups, process, sample->cgroup, sample->time_ns));
+           (process == NULL || trace_cgroups_hold(trace->cgroups, process));
 }
 
 static void gather(struct trace *trace, size_t cpu_index, const struct sample *sample)
@@ -302,6 +301,14 @@ static void gather(struct trace *trace, size_t cpu_index, const struct sample *s
     if (!trace_groups_add(trace->groups, sample)) {
         trace_lanes_drop(trace->lanes, cpu_index, sample);
     }
+}
+
+void trace_note(struct trace *trace, struct process *process, const struct cgroup *cgroup,
+                uint64_t time_ns)
+{
+    keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
+    find_owner(trace, process);
+    trace_cgroups_note(trace->cgroups, process, cgroup, time_ns);
 }
 
 void trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,

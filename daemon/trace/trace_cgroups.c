@@ -27,9 +27,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRETCHES   4
-#define TEXT_BYTES  ((size_t)4097) /* a path in a line is cut here */
-#define LINE_BYTES  ((size_t)8192)
+#define STRETCHES   TRACE_CGROUP_LINES_MAX
+#define AGAIN_MAX   (STRETCHES / 2) /* that are told again: older samples are of nobody known */
+#define TEXT_BYTES  ((size_t)4096 * 6 + 1) /* a path with each byte escaped */
+#define LINE_BYTES  (TEXT_BYTES + 4096)
 #define GROUP_WORDS (LINE_BYTES / sizeof(uint64_t) + 16)
 
 /* What counts as a change of the group, and is told. */
@@ -43,7 +44,8 @@ enum detail {
 struct stretch {
     const struct cgroup *cgroup; /* borrowed; NULL: not known */
     uint64_t from_ns;
-    uint64_t seen_ns; /* the last of the samples */
+    uint64_t first_ns; /* the first of the samples, */
+    uint64_t seen_ns;  /* and the last */
 };
 
 struct cgroup_note {
@@ -51,6 +53,7 @@ struct cgroup_note {
     uint16_t line_count; /* of this detail in that log */
     uint8_t detail;
     uint8_t count;
+    bool is_refused;                     /* a line, in that log */
     uint32_t uid;                        /* that the last line tells; an account */
     struct stretch stretches[STRETCHES]; /* the newest last */
 };
@@ -229,6 +232,7 @@ static bool tell_less(struct trace_cgroups *cgroups, const struct process *proce
 {
     struct stretch first = note->stretches[note->count - 1];
     first.from_ns = now->from_ns > first.from_ns ? now->from_ns : first.from_ns;
+    first.first_ns = now->from_ns > first.first_ns ? now->from_ns : first.first_ns;
     first = now->from_ns > first.seen_ns ? *now : first;
     if (!write_line(cgroups, process, first.cgroup, note->detail + 1, first.from_ns)) {
         return false;
@@ -237,6 +241,24 @@ static bool tell_less(struct trace_cgroups *cgroups, const struct process *proce
     note->line_count = 1;
     note->count = 0;
     (void)insert(note, 0, first);
+    return true;
+}
+
+/* Tells a sample before the first one of stretch `i`, which nothing but the beginning of the
+ * process had put there. */
+static bool tell_before(struct trace_cgroups *cgroups, const struct process *process,
+                        struct cgroup_note *note, size_t i, const struct stretch *now)
+{
+    struct stretch after = note->stretches[i];
+    if (!write_line(cgroups, process, after.cgroup, note->detail, after.first_ns) ||
+        !write_line(cgroups, process, now->cgroup, note->detail, after.from_ns)) {
+        return false;
+    }
+    note->line_count = (uint16_t)(note->line_count + 2);
+    note->stretches[i] = *now;
+    note->stretches[i].from_ns = after.from_ns;
+    after.from_ns = after.first_ns;
+    (void)insert(note, i + 1, after);
     return true;
 }
 
@@ -256,25 +278,51 @@ static bool tell_change(struct trace_cgroups *cgroups, const struct process *pro
     note->line_count = (uint16_t)(note->line_count + (is_amid ? 2 : 1));
     if (is_next) {
         note->stretches[i + 1].from_ns = now->from_ns;
+        note->stretches[i + 1].first_ns = now->from_ns;
         return true;
     }
     size_t place = i + 1;
     if (is_amid) {
         note->stretches[i].seen_ns = now->from_ns - 1;
         before.from_ns = now->from_ns + 1;
+        before.first_ns = before.from_ns;
         place = insert(note, place, before);
     }
     (void)insert(note, place, *now);
     return true;
 }
 
-bool trace_cgroups_write(struct trace_cgroups *cgroups, const struct process *process,
-                         const struct cgroup *cgroup, uint64_t time_ns)
+/* Tells what is remembered in a log that has nothing of it. */
+static bool tell_again(struct trace_cgroups *cgroups, const struct process *process,
+                       struct cgroup_note *note)
 {
-    struct cgroup_note *note = process_notes_of(cgroups->notes, process);
-    const struct stretch now = {cgroup, time_ns, time_ns};
-    if (note->log != cgroups->log_number) {
+    const size_t old_count = note->count > AGAIN_MAX ? note->count - AGAIN_MAX : 0;
+    note->count = (uint8_t)(note->count - old_count);
+    memmove(&note->stretches[0], &note->stretches[old_count],
+            note->count * sizeof note->stretches[0]);
+    note->log = cgroups->log_number;
+    note->detail = DETAIL_CGROUP;
+    note->line_count = note->count;
+    note->uid = uid_of(process);
+    note->is_refused = false;
+    for (size_t i = 0; i < note->count && !note->is_refused; i++) {
+        const struct stretch *stretch = &note->stretches[i];
+        note->is_refused =
+            !write_line(cgroups, process, stretch->cgroup, DETAIL_CGROUP, stretch->from_ns);
+    }
+    return !note->is_refused;
+}
+
+/* Takes a sample. False: a line was refused. */
+static bool take(struct trace_cgroups *cgroups, const struct process *process,
+                 struct cgroup_note *note, const struct cgroup *cgroup, uint64_t time_ns)
+{
+    const struct stretch now = {cgroup, time_ns, time_ns, time_ns};
+    if (note->count == 0) {
         return tell_first(cgroups, process, note, now);
+    }
+    if (note->log != cgroups->log_number && !tell_again(cgroups, process, note)) {
+        return false;
     }
     if (note->uid != uid_of(process) && !tell_user(cgroups, process, note, time_ns)) {
         return false;
@@ -290,11 +338,30 @@ bool trace_cgroups_write(struct trace_cgroups *cgroups, const struct process *pr
             return true;
         }
         if (note->line_count < TRACE_CGROUP_LINES_MAX) {
-            return tell_change(cgroups, process, note, i - 1, &now);
+            return time_ns < at->first_ns ? tell_before(cgroups, process, note, i - 1, &now)
+                                          : tell_change(cgroups, process, note, i - 1, &now);
         }
         /* Once for each detail: with none, all groups are one. */
         if (!tell_less(cgroups, process, note, &now)) {
             return false;
         }
     }
+}
+
+void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *process,
+                        const struct cgroup *cgroup, uint64_t time_ns)
+{
+    struct cgroup_note *note = process_notes_of(cgroups->notes, process);
+    bool was_refused = note->log == cgroups->log_number && note->is_refused;
+    note->is_refused = was_refused || !take(cgroups, process, note, cgroup, time_ns);
+    note->log = cgroups->log_number;
+}
+
+bool trace_cgroups_hold(struct trace_cgroups *cgroups, const struct process *process)
+{
+    struct cgroup_note *note = process_notes_of(cgroups->notes, process);
+    if (note->log != cgroups->log_number) {
+        return tell_again(cgroups, process, note);
+    }
+    return !note->is_refused;
 }

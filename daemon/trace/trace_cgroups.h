@@ -27,7 +27,11 @@ struct trace_cgroups *trace_cgroups_free(struct trace_cgroups *cgroups);
 /* Begins a log, in which nothing is written yet. */
 void trace_cgroups_begin(struct trace_cgroups *cgroups);
 
-/* Writes whose a process is that was in `cgroup` (borrowed; NULL: not known) at a time, unless the
- * log says so. False: refused. */
-bool trace_cgroups_write(struct trace_cgroups *cgroups, const struct process *process,
-                         const struct cgroup *cgroup, uint64_t time_ns);
+/* Notes that a process was in `cgroup` (borrowed; NULL: not known) at a time, and writes it unless
+ * the log says so. To be called for each sample when it comes, before it waits for anything. */
+void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *process,
+                        const struct cgroup *cgroup, uint64_t time_ns);
+
+/* Whether the log has all that was noted of a process, which is written into a new log first.
+ * False: something was refused. */
+bool trace_cgroups_hold(struct trace_cgroups *cgroups, const struct process *process);

@@ -228,7 +228,10 @@ bool take_sample(struct world *world, int32_t pid, uint64_t time_ns, const uint6
         .user_count = count,
     };
     bool uncertain = false;
-    trace_sample(world->trace, 1, &sample, process_table_find(world->processes, pid, time_ns),
-                 &uncertain);
+    struct process *process = process_table_find(world->processes, pid, time_ns);
+    if (process != NULL) {
+        trace_note(world->trace, process, sample.cgroup, time_ns);
+    }
+    trace_sample(world->trace, 1, &sample, process, &uncertain);
     return uncertain;
 }

@@ -43,6 +43,11 @@ struct trace_config {
 int trace_new(const struct trace_config *config, struct trace **ret);
 struct trace *trace_free(struct trace *trace);
 
+/* Notes the control group of a sample of `process` (NULL: not known), in the order of time as far
+ * as that is possible: trace_sample() may come before or long after it. */
+void trace_note(struct trace *trace, struct process *process, const struct cgroup *cgroup,
+                uint64_t time_ns);
+
 /*
  * Takes a sample (copied). It counts as kept or dropped when it is put into its lane, at the next
  * trace_poll() at the latest. `process` is the sample's, NULL when it is unknown. `*ret_uncertain`
