@@ -97,12 +97,30 @@ static const char *text_or(const struct intern *texts, uint32_t text, const char
     return text == INTERN_NONE ? otherwise : intern_text(texts, text);
 }
 
-/* Prints into `*ret`, which the caller frees. */
+/* Of a user's unit the part of the manager's name that says whose it is, "user@1000"; 0 bytes: it
+ * is no user's. */
+static int manager_bytes(const char *unit)
+{
+    return strncmp(unit, "user@", strlen("user@")) == 0 ? (int)strcspn(unit, ".") : 0;
+}
+
+/* Whether the container is one that a user has made below his own manager, with whatever id. */
+static bool is_users_container(const struct intern *texts, const struct profile_owner *owner)
+{
+    const char *manager = strstr(text_or(texts, owner->cgroup, ""), "/user@");
+    return manager != NULL && strstr(manager, intern_text(texts, owner->container)) != NULL;
+}
+
+/* Prints into `*ret`, which the caller frees: "docker:0123...", and whose it is if it is a user's.
+ */
 static int print_container(const struct intern *texts, const struct profile_owner *owner,
                            char **ret)
 {
     const char *runtime = text_or(texts, owner->runtime, "container");
-    return asprintf(ret, "%s:%s", runtime, intern_text(texts, owner->container));
+    const char *unit = text_or(texts, owner->unit, "");
+    int user_bytes = is_users_container(texts, owner) ? manager_bytes(unit) : 0;
+    return asprintf(ret, "%s:%s%s%.*s%s", runtime, intern_text(texts, owner->container),
+                    user_bytes > 0 ? " (" : "", user_bytes, unit, user_bytes > 0 ? ")" : "");
 }
 
 /* A user's unit is told apart from one of the system, and one in a container from one outside:
@@ -110,8 +128,7 @@ static int print_container(const struct intern *texts, const struct profile_owne
 static int print_unit(const struct intern *texts, const struct profile_owner *owner, char **ret)
 {
     cleanup_(freep) char *container = NULL;
-    bool is_users = owner->user_unit != INTERN_NONE;
-    uint32_t unit = is_users ? owner->user_unit : owner->unit;
+    uint32_t unit = owner->user_unit == INTERN_NONE ? owner->unit : owner->user_unit;
     const char *manager = text_or(texts, owner->unit, "user");
     if (owner->container != INTERN_NONE && print_container(texts, owner, &container) < 0) {
         container = NULL;
@@ -121,9 +138,12 @@ static int print_unit(const struct intern *texts, const struct profile_owner *ow
         return asprintf(ret, "%s",
                         container == NULL ? text_or(texts, owner->cgroup, UNKNOWN) : container);
     }
-    return asprintf(ret, "%s%s%.*s%s%s%s", intern_text(texts, unit), is_users ? " (" : "",
-                    is_users ? (int)strcspn(manager, ".") : 0, manager, is_users ? ")" : "",
-                    container == NULL ? "" : " in ", container == NULL ? "" : container);
+    if (container != NULL) {
+        return asprintf(ret, "%s in %s", intern_text(texts, unit), container);
+    }
+    return owner->user_unit == INTERN_NONE ? asprintf(ret, "%s", intern_text(texts, unit))
+                                           : asprintf(ret, "%s (%.*s)", intern_text(texts, unit),
+                                                      (int)strcspn(manager, "."), manager);
 }
 
 static int print_user(const struct owners *table, const struct profile_owner *owner, char **ret)
@@ -145,7 +165,7 @@ static int print_label(const struct owners *table, const struct intern *texts,
     case PROFILE_LABEL_UNIT:
         return print_unit(texts, owner, ret);
     case PROFILE_LABEL_CONTAINER:
-        return owner->container == INTERN_NONE ? asprintf(ret, "[no container]")
+        return owner->container == INTERN_NONE ? asprintf(ret, "[no known container]")
                                                : print_container(texts, owner, ret);
     case PROFILE_LABEL_USER:
         return print_user(table, owner, ret);

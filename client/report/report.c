@@ -36,6 +36,8 @@ struct process_key {
     uint64_t pid;
     uint32_t segment;
     uint32_t name;
+    uint32_t row;
+    uint32_t zero;
 };
 
 struct builder {
@@ -234,11 +236,12 @@ static struct report_row describe(const struct builder *builder,
     return row;
 }
 
-/* Whether a sample's process is the first of its kind in a row. */
+/* Whether a sample's process is in a row for the first time. */
 static int is_new_process(struct builder *builder, const struct profile_sample *sample,
-                          bool *ret_is_new)
+                          uint32_t row, bool *ret_is_new)
 {
-    const struct process_key key = {sample->pid, sample->segment, sample->process_name};
+    const struct process_key key = {
+        .pid = sample->pid, .segment = sample->segment, .name = sample->process_name, .row = row};
     uint32_t item = 0;
     size_t known_count = builder->processes.item_count;
     int r = intern_add(&builder->processes, &key, sizeof key, &item);
@@ -261,7 +264,7 @@ static int count_sample(struct builder *builder, const struct profile_sample *sa
     bool is_new = false;
     int r = find_row(builder, &key, &row, &index);
     if (r == 0 && report_counts_processes(builder->report->by)) {
-        r = is_new_process(builder, sample, &is_new);
+        r = is_new_process(builder, sample, index, &is_new);
     }
     if (r == 0) {
         builder->report->rows[index].self++;

@@ -89,20 +89,32 @@ int select_take_unit(const struct command_line *line, const struct verb_option *
     }
     return unit_glob_make(value, selection->units[selection->unit_count++])
                ? EXIT_DONE
-               : options_refuse(line, "--%s: '%s': is no name of a unit", option->name, value);
+               : options_refuse(
+                     line,
+                     "--%s: '%s': is no name of a unit; of 1 to %d bytes, with '*' and '?', it may be",
+                     option->name, value, UNIT_GLOB_BYTES_MAX);
+}
+
+/* What follows a folder, if a path is in it. */
+static const char *skip_folder(const char *path, const char *folder)
+{
+    size_t bytes = strlen(folder);
+    bool is_inside =
+        strncmp(path, folder, bytes) == 0 && (path[bytes] == '/' || path[bytes] == '\0');
+    return is_inside ? path + bytes : path;
 }
 
 int select_take_cgroup(const struct command_line *line, const struct verb_option *option,
                        const char *value, void *into)
 {
-    static const char mount_folder[] = "/sys/fs/cgroup";
     struct selection *selection = into;
-    if (strncmp(value, mount_folder, strlen(mount_folder)) == 0) {
-        value += strlen(mount_folder);
-    }
-    return value[0] == '/' || value[0] == '\0'
-               ? take_text(line, option, value, selection->cgroups, &selection->cgroup_count)
-               : options_refuse(line, "--%s: %s: does not begin with a slash", option->name, value);
+    const char *path = skip_folder(value, "/sys/fs/cgroup");
+    path = path == value ? path : skip_folder(path, "/unified");
+    path = path != value && path[0] == '\0' ? "/" : path;
+    return path[0] == '/'
+               ? take_text(line, option, path, selection->cgroups, &selection->cgroup_count)
+               : options_refuse(line, "--%s: '%s': does not begin with a slash", option->name,
+                                value);
 }
 
 static int take_user(const struct command_line *line, const struct verb_option *option,

@@ -197,13 +197,21 @@ static bool find_pod(struct cgroup_part part, struct cgroup_owner *owner)
     return true;
 }
 
-/* Takes a component that names a container: what was found above it is of the machine outside. */
+static bool is_user_manager(struct cgroup_part unit)
+{
+    return begins(unit, USER_MANAGER) && ends(unit, SERVICE);
+}
+
+/* Takes a component that names a container: what was found above it is of the machine outside. But
+ * a user's containers, and what is in them, stay the user's: he can call them as he likes. */
 static void enter_container(struct walk *walk, struct cgroup_part part)
 {
-    walk->owner->user_unit = (struct cgroup_part){0};
-    walk->owner->unit = is_unit(part) ? part : (struct cgroup_part){0};
-    walk->is_unit_open = true;
-    walk->is_user_unit_open = false;
+    struct cgroup_part unit = is_unit(part) ? part : (struct cgroup_part){0};
+    bool is_users = is_user_manager(walk->owner->unit);
+    walk->owner->unit = is_users ? walk->owner->unit : unit;
+    walk->owner->user_unit = is_users ? unit : (struct cgroup_part){0};
+    walk->is_unit_open = !is_users;
+    walk->is_user_unit_open = is_users;
     walk->is_below_nspawn = begins(part, NSPAWN);
 }
 
@@ -216,7 +224,9 @@ static bool take_unit(struct walk *walk, struct cgroup_part part)
     }
     if (walk->is_user_unit_open) {
         walk->is_user_unit_open = false;
-        walk->owner->user_unit = is_unit(name) ? name : (struct cgroup_part){0};
+        if (is_unit(name)) {
+            walk->owner->user_unit = name;
+        }
         return is_unit(name);
     }
     if (!walk->is_unit_open) {
@@ -227,7 +237,7 @@ static bool take_unit(struct walk *walk, struct cgroup_part part)
         return false;
     }
     walk->owner->unit = name;
-    walk->is_user_unit_open = begins(name, USER_MANAGER) && ends(name, SERVICE);
+    walk->is_user_unit_open = is_user_manager(name);
     return true;
 }
 
@@ -244,6 +254,7 @@ static bool take_component(struct walk *walk, struct cgroup_part part)
         walk->owner->container = (struct cgroup_part){0};
         walk->owner->runtime = NULL;
         walk->is_unit_open = false;
+        walk->is_user_unit_open = false;
         return true;
     }
     if (was_below_nspawn && equals(part, "payload")) {

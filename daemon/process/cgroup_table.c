@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two tables by id. The one of what was told has a few places for each hash, of which the oldest is
- * taken, and a hand that goes round and frees until the paths fit. The one of sampled groups only
+ * Three tables by id. The one of what was told has a few places for each hash, of which the oldest
+ * is taken, and a hand that goes round and frees until the paths fit. What the last walk found is
+ * apart, so that no group that is made displaces one that was there. The one of sampled groups only
  * grows; its quota counts bytes, so it is never full before its places are.
  */
 #include "cgroup_table.h"
 
 #include "capacity.h"
+#include "cgroup_list.h"
 #include "quota.h"
 #include "seeded_hash.h"
 
@@ -35,6 +37,7 @@ struct cgroup_table {
     struct told told[TOLD_PLACES];
     size_t told_bytes;
     size_t hand;
+    struct cgroup_list *listed;             /* owned; NULL: none */
     struct cgroup *sampled[SAMPLED_PLACES]; /* owned; open addressing */
     struct quota shares;                    /* of these, in weights */
 };
@@ -64,6 +67,7 @@ struct cgroup_table *cgroup_table_free(struct cgroup_table *table)
         for (size_t i = 0; i < TOLD_PLACES; i++) {
             forget(table, &table->told[i]);
         }
+        (void)cgroup_list_free(table->listed);
         for (size_t i = 0; i < SAMPLED_PLACES; i++) {
             free(table->sampled[i]);
         }
@@ -98,9 +102,29 @@ static struct cgroup **find_sampled(struct cgroup_table *table, uint64_t id)
     return &table->sampled[i];
 }
 
+/* What is known of a group that was not sampled yet, or NULL. */
+static const char *find_path(struct cgroup_table *table, uint64_t id)
+{
+    const struct told *told = find_told(table, id);
+    if (told != NULL) {
+        return told->path;
+    }
+    return table->listed == NULL ? NULL : cgroup_list_find(table->listed, id);
+}
+
 bool cgroup_table_knows(struct cgroup_table *table, uint64_t id)
 {
-    return *find_sampled(table, id) != NULL || find_told(table, id) != NULL;
+    return *find_sampled(table, id) != NULL || find_path(table, id) != NULL;
+}
+
+void cgroup_table_list(struct cgroup_table *table, const uint64_t *ids, size_t count,
+                       const char *paths)
+{
+    struct cgroup_list *list = cgroup_list_new(ids, count, paths);
+    if (list != NULL) {
+        (void)cgroup_list_free(table->listed);
+        table->listed = list;
+    }
 }
 
 /* The kernel says "//enomem" where it has no memory for a path. */
@@ -151,19 +175,22 @@ const struct cgroup *cgroup_table_find(struct cgroup_table *table, uint64_t id, 
     if (*place != NULL) {
         return *place;
     }
-    struct told *told = find_told(table, id);
-    if (told == NULL) {
+    const char *path = find_path(table, id);
+    if (path == NULL || !is_path(path)) {
         return NULL;
     }
-    size_t weight = (sizeof(struct cgroup) + strlen(told->path)) / WEIGHT_BYTES;
+    size_t weight = (sizeof(struct cgroup) + strlen(path)) / WEIGHT_BYTES;
     if (!quota_take(&table->shares, account, weight)) {
         return NULL;
     }
-    *place = new_cgroup(id, told->path);
+    *place = new_cgroup(id, path);
     if (*place == NULL) {
         quota_give(&table->shares, account, weight);
         return NULL;
     }
-    forget(table, told);
+    struct told *told = find_told(table, id);
+    if (told != NULL) {
+        forget(table, told);
+    }
     return *place;
 }

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USELESS_MOST 6 /* a walk every 64 s, however useless it was before */
-#define ROOT_ID      1 /* of a hierarchy, unless a namespace hides it */
+#define USELESS_MOST 6  /* a walk every 64 s, however useless it was before */
+#define WALK_REST    64 /* times as long as a walk took none is asked for */
+#define ROOT_ID      1  /* of a hierarchy, unless a namespace hides it */
 
 struct cgroup_feed {
     struct cgroup_table *table;
@@ -129,19 +130,21 @@ void cgroup_feed_asked(struct cgroup_feed *feed, bool asked)
 void cgroup_feed_take(struct cgroup_feed *feed, const struct proc_reading *reading)
 {
     const char *path = reading->cgroup_paths;
-    const char *wanted_path = NULL;
+    const uint64_t rest_ns = WALK_REST * (reading->scan.end_ns - reading->scan.begin_ns);
+    const uint64_t rested_ns = reading->scan.end_ns + rest_ns;
     for (size_t i = 0; i < reading->cgroup_count; i++) {
         learn_prefix(feed, reading->cgroup_ids[i], path);
-        cgroup_table_tell(feed->table, reading->cgroup_ids[i], path);
-        wanted_path = reading->cgroup_ids[i] == feed->wanted_id ? path : wanted_path;
         path += strlen(path) + 1;
     }
-    /* Where there are more groups than the table keeps, those behind it may have displaced it. */
-    if (wanted_path != NULL) {
-        cgroup_table_tell(feed->table, feed->wanted_id, wanted_path);
+    if (reading->cgroup_count > 0) {
+        cgroup_table_list(feed->table, reading->cgroup_ids, reading->cgroup_count,
+                          reading->cgroup_paths);
     }
     feed->is_coming = false;
     feed->has_walked = true;
+    if (rest_ns > CGROUP_FEED_PERIOD_NS && rested_ns > feed->next_walk_ns) {
+        feed->next_walk_ns = rested_ns;
+    }
     if (feed->wanted_id == 0 || cgroup_table_knows(feed->table, feed->wanted_id)) {
         feed->useless_count = 0;
     } else if (feed->useless_count < USELESS_MOST) {

@@ -85,13 +85,13 @@ wait_until 20 background_is_over || fail "the programs do not end"
 profctl stop >/dev/null && profctl read -o "$WORK/p.fxt" >/dev/null && profctl close >/dev/null || fail read
 
 # name|unit|container, as rows of report have them. The interpreter is the same file: its name tells the programs apart.
-expected="web|$UNIT|[no container]
+expected="web|$UNIT|[no known container]
 docker1|$UNIT in docker:$ID1|docker:$ID1
-sync|cpt-sync.service (user@4242)|[no container]
+sync|cpt-sync.service (user@4242)|[no known container]
 pod|cri-containerd-$ID3.scope in containerd:$ID3|containerd:$ID3
-webgone|cpt-gone.service|[no container]
+webgone|cpt-gone.service|[no known container]
 podman2|$UNIT in podman:$ID2|podman:$ID2
-syncgone|cpt-gone.service (user@4242)|[no container]"
+syncgone|cpt-gone.service (user@4242)|[no known container]"
 for by in command unit container user; do
     profctl report --by $by -n 0 --json "$WORK/p.fxt" >"$WORK/$by.json" || fail "report --by $by"
 done
@@ -107,7 +107,7 @@ for line in expected.split("\n"):
     names[name] = unit, container
     # What starts and joins the group was in another one for some ticks.
     of_unit[unit] += rows["command"].get(name, 0)
-    if container != "[no container]":
+    if container != "[no known container]":
         of_container[container] += rows["command"].get(name, 0)
 for wanted, found in ((of_unit, rows["unit"]), (of_container, rows["container"])):
     for label, samples in wanted.items():

@@ -40,15 +40,15 @@ TEST(names_owners)
         const char *container;
         const char *user;
     } rows[] = {
-        {WEB ",\"uid\":4000000000", "web.service", "[no container]", "uid 4000000000"},
+        {WEB ",\"uid\":4000000000", "web.service", "[no known container]", "uid 4000000000"},
         {WEB "," CONTAINER, "web.service in docker:" ID, "docker:" ID, "[unknown]"},
         {"\"unit\":\"user@7.service\",\"user_unit\":\"sync.service\"", "sync.service (user@7)",
-         "[no container]", "[unknown]"},
+         "[no known container]", "[unknown]"},
         {CONTAINER, "docker:" ID, "docker:" ID, "[unknown]"},
         {"\"container\":\"box\"", "container:box", "container:box", "[unknown]"},
-        {"\"cgroup\":\"/\"", "/", "[no container]", "[unknown]"},
-        {"\"uid\":-1,\"unit\":7,\"pod\":\"\"", "[unknown]", "[no container]", "[unknown]"},
-        {"\"other\":1", "[unknown]", "[no container]", "[unknown]"},
+        {"\"cgroup\":\"/\"", "/", "[no known container]", "[unknown]"},
+        {"\"uid\":-1,\"unit\":7,\"pod\":\"\"", "[unknown]", "[no known container]", "[unknown]"},
+        {"\"other\":1", "[unknown]", "[no known container]", "[unknown]"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char line[512];

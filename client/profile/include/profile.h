@@ -184,7 +184,7 @@ const struct profile_owner *profile_owner(const struct profile *profile, uint32_
 
 enum profile_label {
     PROFILE_LABEL_UNIT,      /* "nginx.service", with the container that it is in; else the path */
-    PROFILE_LABEL_CONTAINER, /* "docker:0123...", "[no container]" */
+    PROFILE_LABEL_CONTAINER, /* "docker:0123...", "[no known container]" */
     PROFILE_LABEL_USER,      /* the name if all of the recording is of this host; else "uid 1000" */
     PROFILE_LABELS,
 };

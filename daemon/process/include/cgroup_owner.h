@@ -20,7 +20,8 @@ struct cgroup_part {
 struct cgroup_owner {
     struct cgroup_part unit;      /* of systemd; of a container the one inside or, without any, the
                                      scope that the container is */
-    struct cgroup_part user_unit; /* of a user's own manager, which is `unit` */
+    struct cgroup_part user_unit; /* of a user's own manager, which is `unit`; of a container below
+                                     that as the unit of others */
     struct cgroup_part container; /* its id, or where it has none its name */
     const char *runtime;          /* of the container; static; NULL: the path does not tell */
     char pod[CGROUP_POD_BYTES];   /* the uid of the pod; "": none */

@@ -14,6 +14,7 @@
 #include "cgroup_owner.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cgroup {
@@ -31,6 +32,11 @@ struct cgroup_table *cgroup_table_free(struct cgroup_table *table);
 
 /* An id never comes back, so a path that is known already stays. */
 void cgroup_table_tell(struct cgroup_table *table, uint64_t id, const char *path);
+
+/* Takes the groups that a walk has found (copied), in the place of those of the last one; `paths`
+ * has the path of each id in the same order, each with its NUL. */
+void cgroup_table_list(struct cgroup_table *table, const uint64_t *ids, size_t count,
+                       const char *paths);
 
 /* Whether a group's path is known. */
 bool cgroup_table_knows(struct cgroup_table *table, uint64_t id);
