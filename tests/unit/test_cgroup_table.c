@@ -163,3 +163,34 @@ TABLE(an_account_has_its_share_and_leaves_some_to_others)
     size_t second = sample_all(table, 20001, other);
     assert_in_range(second, first / 2 - 10, first / 2 + 10);
 }
+
+/* The groups that a walk has found, and that nobody has sampled yet. */
+TABLE(a_flood_of_groups_displaces_none_that_a_walk_found)
+{
+    enum {
+        COUNT = 40000
+    };
+    static uint64_t ids[COUNT];
+    static char paths[COUNT * 16];
+    size_t used = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        ids[i] = 10 + 3 * i;
+        used += (size_t)snprintf(paths + used, sizeof paths - used, "/w%zu", i) + 1;
+    }
+    cgroup_table_list(table, ids, COUNT, paths);
+    for (uint64_t id = 1000000; id < 1100000; id++) {
+        cgroup_table_tell(table, id, "/flood");
+    }
+    for (size_t i = 0; i < COUNT; i += 997) {
+        char expected[16];
+        (void)snprintf(expected, sizeof expected, "/w%zu", i);
+        const struct cgroup *cgroup = cgroup_table_find(table, ids[i], ROOT);
+        assert_non_null(cgroup);
+        assert_string_equal(cgroup->path, expected);
+        assert_false(cgroup_table_knows(table, ids[i] + 1));
+    }
+    /* Another walk has them no more, but for what was sampled; an empty one is a walk, too. */
+    cgroup_table_list(table, ids, 0, "");
+    assert_true(cgroup_table_knows(table, ids[0]));
+    assert_false(cgroup_table_knows(table, ids[1]));
+}
