@@ -232,6 +232,13 @@ static void write_profile(struct otlp *writer, struct message_out *out,
     }
 }
 
+/* Whose a resource is. */
+struct who {
+    const char *name;
+    uint64_t pid;
+    uint32_t owner; /* for profile_owner() */
+};
+
 /* What the resource of a process says. */
 struct resource {
     Otlp__KeyValue attributes[RESOURCE_MAX];
@@ -298,8 +305,8 @@ static void add_owner(struct otlp *writer, struct resource *resource, uint32_t n
 }
 
 /* Writes who ran: of the process's name (UTF-8), and its number where it has one. */
-static void write_resource(struct otlp *writer, struct message_out *out, char *name, uint64_t pid,
-                           uint32_t owner)
+static void write_resource(struct otlp *writer, struct message_out *out, char *name,
+                           const struct who *who)
 {
     struct resource resource = {.count = 0};
     char *texts[RESOURCE_MAX] = {NULL};
@@ -308,10 +315,10 @@ static void write_resource(struct otlp *writer, struct message_out *out, char *n
     Otlp__ResourceProfiles message = OTLP__RESOURCE_PROFILES__INIT;
     add_text(&resource, "service.name", name);
     add_text(&resource, "process.executable.name", name);
-    if (pid != PROFILE_PID_OUTSIDE && pid <= INT64_MAX) {
-        add_number(&resource, "process.pid", (int64_t)pid);
+    if (who->pid != PROFILE_PID_OUTSIDE && who->pid <= INT64_MAX) {
+        add_number(&resource, "process.pid", (int64_t)who->pid);
     }
-    add_owner(writer, &resource, owner, texts);
+    add_owner(writer, &resource, who->owner, texts);
     for (size_t i = 0; i < resource.count; i++) {
         list[i] = &resource.attributes[i];
     }
@@ -337,9 +344,10 @@ static void write_scope(struct otlp *writer, struct message_out *out)
 }
 
 /* Writes a process: its length first, and so for what is in it. */
-static void write_process(struct otlp *writer, const char *name, uint64_t pid, uint32_t owner,
-                          const struct sample_key *keys, size_t count, uint64_t lost)
+static void write_process(struct otlp *writer, const struct who *who, const struct sample_key *keys,
+                          size_t count, uint64_t lost)
 {
+    const char *name = who->name;
     struct message_out profile = {.file = NULL};
     struct message_out scope = {.file = NULL};
     struct message_out resource = {.file = NULL};
@@ -352,13 +360,13 @@ static void write_process(struct otlp *writer, const char *name, uint64_t pid, u
     (void)utf8_clean(clean, capacity_bytes, name, strlen(name));
     write_profile(writer, &profile, keys, count, lost);
     write_scope(writer, &scope);
-    write_resource(writer, &resource, clean, pid, owner);
+    write_resource(writer, &resource, clean, who);
     uint64_t scope_bytes =
         scope.written_bytes + message_field_bytes(FIELD_PROFILES, profile.written_bytes);
     uint64_t resource_bytes =
         resource.written_bytes + message_field_bytes(FIELD_SCOPE_PROFILES, scope_bytes);
     message_out_begin(&writer->out, FIELD_RESOURCE_PROFILES, resource_bytes);
-    write_resource(writer, &writer->out, clean, pid, owner);
+    write_resource(writer, &writer->out, clean, who);
     message_out_begin(&writer->out, FIELD_SCOPE_PROFILES, scope_bytes);
     write_scope(writer, &writer->out);
     message_out_begin(&writer->out, FIELD_PROFILES, profile.written_bytes);
@@ -374,8 +382,9 @@ static void write_processes(struct otlp *writer)
         for (end = first + 1; end < count && compare_process(&keys[first], &keys[end]) == 0;) {
             end++;
         }
-        write_process(writer, profile_text(profile, keys[first].process_name), keys[first].pid,
-                      keys[first].owner, keys + first, end - first, 0);
+        const struct who who = {profile_text(profile, keys[first].process_name), keys[first].pid,
+                                keys[first].owner};
+        write_process(writer, &who, keys + first, end - first, 0);
     }
 }
 
@@ -418,7 +427,8 @@ int otlp_print(FILE *file, const struct profile *profile, const struct export_op
     otlp_dictionary_write(&writer.dictionary, &writer.out);
     write_processes(&writer);
     if (lost > 0) {
-        write_process(&writer, "[lost]", PROFILE_PID_OUTSIDE, INTERN_NONE, NULL, 0, lost);
+        const struct who nobody = {"[lost]", PROFILE_PID_OUTSIDE, INTERN_NONE};
+        write_process(&writer, &nobody, NULL, 0, lost);
     }
     return writer.dictionary.fault;
 }

@@ -101,7 +101,6 @@ GROUP_STORY(a_process_changes_its_group)
     put_sample_in(world, 0, PID, 500, 9);
     put_sample_in(world, 1, PID, 400, 9); /* comes later, from another ring */
     put_sample_in(world, 0, PID, 600, 0); /* the kernel says none */
-    expect_lines(world,
-                 LINE(4100000, 50, ",\"cgroup\":\"/a\"") LINE(4100000, 400, ",\"cgroup\":\"/b\"")
-                     LINE(4100000, 600, ""));
+    expect_lines(world, LINE(4100000, 50, ",\"cgroup\":\"/a\"")
+                            LINE(4100000, 400, ",\"cgroup\":\"/b\"") LINE(4100000, 600, ""));
 }
