@@ -152,7 +152,7 @@ E2
     view --callers Builtins_StringEqual --min 5 named.fxt
     cat <<'E2'
 **Answer:** `findCustomer` looks at all customers for each order; a `Map` would not. (V8's interpreter and builtins have no call-frame
-information, so most of these stacks are cut where they enter them, and the report says so.)
+information, so stacks through them follow their frame pointers, and are not called complete.)
 
 E2
 }
