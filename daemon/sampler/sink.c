@@ -128,6 +128,9 @@ struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct 
 {
     struct sink_doubts doubts = {0};
     sink->cpus[cpu_index].received += sample->event == 0;
+    if (sink->note_count > 0 && trace_is_full(sink->config.trace)) {
+        sink_tell_owners(sink);
+    }
     if (is_open && sink->late != NULL) {
         doubts.unmapped = deferred_write_sample(sink->late, cpu_index, record, sample, process,
                                                 &doubts.uncertain);

@@ -303,10 +303,16 @@ static void gather(struct trace *trace, size_t cpu_index, const struct sample *s
     }
 }
 
+bool trace_is_full(const struct trace *trace)
+{
+    return trace_buffer_has_log(trace->config.buffer) &&
+           !trace_buffer_has_room(trace->config.buffer, TRACE_LANE_DEFINITIONS,
+                                  LOG_ROOM_NEEDED(trace->log_bytes));
+}
+
 void trace_note(struct trace *trace, struct process *process, const struct cgroup *cgroup,
                 uint64_t time_ns)
 {
-    keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
     find_owner(trace, process);
     trace_cgroups_note(trace->cgroups, process, cgroup, time_ns);
 }

@@ -4,11 +4,13 @@
  * A line of a process holds until the next one, by their times, wherever they stand in the file. So
  * a process that stays in its group costs one line, and one that changes it a line each time.
  *
- * Samples come nearly in the order of time: those of each CPU, and those that waited for a table,
- * may be late by a round. So the last few stretches of time in which a process was in one group are
- * remembered. A late sample that falls between two of them moves the beginning of the second, and
- * one amid another group's stretch, as of two threads in two groups, cuts that in two. One that is
- * older than all of them bears what was told of its time.
+ * Samples come nearly in the order of time, but some are late. So the last stretches of time in
+ * which a process was in one group are remembered. A late sample that falls between two of them
+ * moves the beginning of the second, and one amid another group's stretch, as of two threads in two
+ * groups, cuts that in two. One that is older than all of them bears what was told of its time.
+ *
+ * What is remembered does not depend on what had room in a log: the next one is told it again, as
+ * samples that were noted before may be written there.
  *
  * Threads of one process can be in different groups, as those of a virtual machine are, and would
  * cost a line a sample. After TRACE_CGROUP_LINES_MAX lines the groups of one unit or container
@@ -46,12 +48,13 @@ struct stretch {
     uint64_t from_ns;
     uint64_t first_ns; /* the first of the samples, */
     uint64_t seen_ns;  /* and the last */
+    uint8_t detail;    /* that is told of it */
 };
 
 struct cgroup_note {
     uint32_t log;
     uint16_t line_count; /* of this detail in that log */
-    uint8_t detail;
+    uint8_t detail;      /* of new lines in it */
     uint8_t count;
     bool is_refused;                     /* a line, in that log */
     uint32_t uid;                        /* that the last line tells; an account */
@@ -141,7 +144,7 @@ static uint32_t uid_of(const struct process *process)
 }
 
 static bool write_line(struct trace_cgroups *cgroups, const struct process *process,
-                       const struct cgroup *cgroup, enum detail detail, uint64_t from_ns)
+                       const struct stretch *stretch, uint64_t from_ns)
 {
     struct fxt_writer writer;
     cgroups->line_bytes = 0;
@@ -149,8 +152,8 @@ static bool write_line(struct trace_cgroups *cgroups, const struct process *proc
     if (uid_of(process) != PROCESS_ACCOUNT_UNKNOWN) {
         add(cgroups, ",\"uid\":%" PRIu32, uid_of(process));
     }
-    if (cgroup != NULL && detail != DETAIL_NOTHING) {
-        add_cgroup(cgroups, cgroup, detail);
+    if (stretch->cgroup != NULL && stretch->detail != DETAIL_NOTHING) {
+        add_cgroup(cgroups, stretch->cgroup, stretch->detail);
     }
     add(cgroups, "}\n");
     fxt_writer_init(&writer, cgroups->group, sizeof cgroups->group);
@@ -190,110 +193,103 @@ static size_t find_stretch(const struct cgroup_note *note, uint64_t time_ns)
     return i;
 }
 
-static bool is_one(const struct cgroup_note *note, const struct cgroup *a, const struct cgroup *b)
+/* Whether a sample of a group needs no line of its own in the time of a stretch. */
+static bool is_one(const struct stretch *stretch, const struct cgroup *cgroup)
 {
-    bool has_one_owner = a != NULL && b != NULL && a->owner_key == b->owner_key;
-    return a == b || note->detail == DETAIL_NOTHING ||
-           (note->detail == DETAIL_OWNER && has_one_owner);
+    const struct cgroup *own = stretch->cgroup;
+    bool has_one_owner = own != NULL && cgroup != NULL && own->owner_key == cgroup->owner_key;
+    return own == cgroup || stretch->detail == DETAIL_NOTHING ||
+           (stretch->detail == DETAIL_OWNER && has_one_owner);
 }
 
-/* The first line of a process in a log holds from the beginning of the process. */
-static bool tell_first(struct trace_cgroups *cgroups, const struct process *process,
+/* Writes the line of a stretch. Once one is refused, the log gets no more of the process. */
+static void tell(struct trace_cgroups *cgroups, const struct process *process,
+                 struct cgroup_note *note, const struct stretch *stretch, uint64_t from_ns)
+{
+    note->is_refused = note->is_refused || !write_line(cgroups, process, stretch, from_ns);
+    note->line_count++;
+}
+
+/* The first line of a process holds from the beginning of the process. */
+static void tell_first(struct trace_cgroups *cgroups, const struct process *process,
                        struct cgroup_note *note, struct stretch now)
 {
     now.from_ns = process->from_ns;
-    if (!write_line(cgroups, process, now.cgroup, DETAIL_CGROUP, now.from_ns)) {
-        return false;
-    }
-    *note =
-        (struct cgroup_note){.log = cgroups->log_number, .line_count = 1, .uid = uid_of(process)};
+    note->uid = uid_of(process);
+    tell(cgroups, process, note, &now, now.from_ns);
     (void)insert(note, 0, now);
-    return true;
 }
 
 /* Tells another user, of the newest stretch: one that was not known before is that of all of it. */
-static bool tell_user(struct trace_cgroups *cgroups, const struct process *process,
+static void tell_user(struct trace_cgroups *cgroups, const struct process *process,
                       struct cgroup_note *note, uint64_t time_ns)
 {
     const struct stretch *newest = &note->stretches[note->count - 1];
     bool is_of_all = note->uid == PROCESS_ACCOUNT_UNKNOWN || time_ns < newest->from_ns;
-    if (!write_line(cgroups, process, newest->cgroup, note->detail,
-                    is_of_all ? newest->from_ns : time_ns)) {
-        return false;
-    }
+    const uint16_t line_count = note->line_count; /* of groups: it is none of these */
+    tell(cgroups, process, note, newest, is_of_all ? newest->from_ns : time_ns);
+    note->line_count = line_count;
     note->uid = uid_of(process);
-    return true;
 }
 
 /* Tells less from the sample on or, where that is later, from the beginning of the newest stretch
  * on: there is no line behind it that tells more. */
-static bool tell_less(struct trace_cgroups *cgroups, const struct process *process,
+static void tell_less(struct trace_cgroups *cgroups, const struct process *process,
                       struct cgroup_note *note, const struct stretch *now)
 {
-    struct stretch first = note->stretches[note->count - 1];
-    first.from_ns = now->from_ns > first.from_ns ? now->from_ns : first.from_ns;
-    first.first_ns = now->from_ns > first.first_ns ? now->from_ns : first.first_ns;
-    first = now->from_ns > first.seen_ns ? *now : first;
-    if (!write_line(cgroups, process, first.cgroup, note->detail + 1, first.from_ns)) {
-        return false;
-    }
+    const struct stretch *newest = &note->stretches[note->count - 1];
+    struct stretch first = now->from_ns > newest->seen_ns ? *now : *newest;
     note->detail++;
-    note->line_count = 1;
+    note->line_count = 0;
     note->count = 0;
+    first.detail = first.detail > note->detail ? first.detail : note->detail;
+    if (now->from_ns > first.from_ns) {
+        first.from_ns = now->from_ns;
+        first.first_ns = now->from_ns;
+    }
+    tell(cgroups, process, note, &first, first.from_ns);
     (void)insert(note, 0, first);
-    return true;
 }
 
 /* Tells a sample before the first one of stretch `i`, which nothing but the beginning of the
  * process had put there. */
-static bool tell_before(struct trace_cgroups *cgroups, const struct process *process,
+static void tell_before(struct trace_cgroups *cgroups, const struct process *process,
                         struct cgroup_note *note, size_t i, const struct stretch *now)
 {
     struct stretch after = note->stretches[i];
-    if (!write_line(cgroups, process, after.cgroup, note->detail, after.first_ns) ||
-        !write_line(cgroups, process, now->cgroup, note->detail, after.from_ns)) {
-        return false;
-    }
-    note->line_count = (uint16_t)(note->line_count + 2);
+    tell(cgroups, process, note, &after, after.first_ns);
+    tell(cgroups, process, note, now, after.from_ns);
     note->stretches[i] = *now;
     note->stretches[i].from_ns = after.from_ns;
     after.from_ns = after.first_ns;
     (void)insert(note, i + 1, after);
-    return true;
 }
 
 /* Tells a change of the group within the time from stretch `i` on. */
-static bool tell_change(struct trace_cgroups *cgroups, const struct process *process,
+static void tell_change(struct trace_cgroups *cgroups, const struct process *process,
                         struct cgroup_note *note, size_t i, const struct stretch *now)
 {
     struct stretch before = note->stretches[i];
-    bool is_amid = now->from_ns < before.seen_ns;
-    bool is_next =
-        !is_amid && i + 1 < note->count && is_one(note, note->stretches[i + 1].cgroup, now->cgroup);
-    /* The way back comes first: where the second line is refused, the first one does no harm. */
-    if ((is_amid && !write_line(cgroups, process, before.cgroup, note->detail, now->from_ns + 1)) ||
-        !write_line(cgroups, process, now->cgroup, note->detail, now->from_ns)) {
-        return false;
-    }
-    note->line_count = (uint16_t)(note->line_count + (is_amid ? 2 : 1));
-    if (is_next) {
-        note->stretches[i + 1].from_ns = now->from_ns;
-        note->stretches[i + 1].first_ns = now->from_ns;
-        return true;
-    }
+    struct stretch *next = i + 1 < note->count ? &note->stretches[i + 1] : NULL;
     size_t place = i + 1;
-    if (is_amid) {
+    if (now->from_ns < before.seen_ns) {
         note->stretches[i].seen_ns = now->from_ns - 1;
         before.from_ns = now->from_ns + 1;
         before.first_ns = before.from_ns;
+        tell(cgroups, process, note, &before, before.from_ns);
         place = insert(note, place, before);
+    } else if (next != NULL && is_one(next, now->cgroup)) {
+        next->from_ns = now->from_ns;
+        next->first_ns = now->from_ns;
+        tell(cgroups, process, note, next, next->from_ns);
+        return;
     }
+    tell(cgroups, process, note, now, now->from_ns);
     (void)insert(note, place, *now);
-    return true;
 }
 
-/* Tells what is remembered in a log that has nothing of it. */
-static bool tell_again(struct trace_cgroups *cgroups, const struct process *process,
+/* Tells what is remembered, as it was told before, in a log that has nothing of it. */
+static void tell_again(struct trace_cgroups *cgroups, const struct process *process,
                        struct cgroup_note *note)
 {
     const size_t old_count = note->count > AGAIN_MAX ? note->count - AGAIN_MAX : 0;
@@ -302,66 +298,69 @@ static bool tell_again(struct trace_cgroups *cgroups, const struct process *proc
             note->count * sizeof note->stretches[0]);
     note->log = cgroups->log_number;
     note->detail = DETAIL_CGROUP;
-    note->line_count = note->count;
+    note->line_count = 0;
     note->uid = uid_of(process);
     note->is_refused = false;
-    for (size_t i = 0; i < note->count && !note->is_refused; i++) {
-        const struct stretch *stretch = &note->stretches[i];
-        note->is_refused =
-            !write_line(cgroups, process, stretch->cgroup, DETAIL_CGROUP, stretch->from_ns);
+    for (size_t i = 0; i < note->count; i++) {
+        tell(cgroups, process, note, &note->stretches[i], note->stretches[i].from_ns);
     }
-    return !note->is_refused;
 }
 
-/* Takes a sample. False: a line was refused. */
-static bool take(struct trace_cgroups *cgroups, const struct process *process,
-                 struct cgroup_note *note, const struct cgroup *cgroup, uint64_t time_ns)
+static struct cgroup_note *find_note(struct trace_cgroups *cgroups, const struct process *process)
 {
-    const struct stretch now = {cgroup, time_ns, time_ns, time_ns};
-    if (note->count == 0) {
-        return tell_first(cgroups, process, note, now);
+    struct cgroup_note *note = process_notes_of(cgroups->notes, process);
+    if (note->log != cgroups->log_number) {
+        tell_again(cgroups, process, note);
     }
-    if (note->log != cgroups->log_number && !tell_again(cgroups, process, note)) {
+    return note;
+}
+
+/* Takes a sample into the stretch that it falls in. False: it needs a line, and there is none. */
+static bool take(struct trace_cgroups *cgroups, const struct process *process,
+                 struct cgroup_note *note, const struct stretch *now)
+{
+    size_t i = find_stretch(note, now->from_ns);
+    if (i == 0) {
+        return true;
+    }
+    struct stretch *at = &note->stretches[i - 1];
+    bool is_behind = i == note->count && now->from_ns > at->seen_ns;
+    /* What comes behind a stretch of another log is told with all of its detail again. */
+    if (is_one(at, now->cgroup) && !(is_behind && at->detail > note->detail)) {
+        at->seen_ns = now->from_ns > at->seen_ns ? now->from_ns : at->seen_ns;
+        return true;
+    }
+    if (note->line_count >= TRACE_CGROUP_LINES_MAX) {
         return false;
     }
-    if (note->uid != uid_of(process) && !tell_user(cgroups, process, note, time_ns)) {
-        return false;
+    if (now->from_ns < at->first_ns) {
+        tell_before(cgroups, process, note, i - 1, now);
+    } else {
+        tell_change(cgroups, process, note, i - 1, now);
     }
-    for (;;) {
-        size_t i = find_stretch(note, time_ns);
-        if (i == 0) {
-            return true;
-        }
-        struct stretch *at = &note->stretches[i - 1];
-        if (is_one(note, at->cgroup, cgroup)) {
-            at->seen_ns = time_ns > at->seen_ns ? time_ns : at->seen_ns;
-            return true;
-        }
-        if (note->line_count < TRACE_CGROUP_LINES_MAX) {
-            return time_ns < at->first_ns ? tell_before(cgroups, process, note, i - 1, &now)
-                                          : tell_change(cgroups, process, note, i - 1, &now);
-        }
-        /* Once for each detail: with none, all groups are one. */
-        if (!tell_less(cgroups, process, note, &now)) {
-            return false;
-        }
-    }
+    return true;
 }
 
 void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *process,
                         const struct cgroup *cgroup, uint64_t time_ns)
 {
-    struct cgroup_note *note = process_notes_of(cgroups->notes, process);
-    bool was_refused = note->log == cgroups->log_number && note->is_refused;
-    note->is_refused = was_refused || !take(cgroups, process, note, cgroup, time_ns);
-    note->log = cgroups->log_number;
+    struct cgroup_note *note = find_note(cgroups, process);
+    struct stretch now = {cgroup, time_ns, time_ns, time_ns, note->detail};
+    if (note->count == 0) {
+        tell_first(cgroups, process, note, now);
+        return;
+    }
+    if (note->uid != uid_of(process)) {
+        tell_user(cgroups, process, note, time_ns);
+    }
+    /* Once for each detail: with none, all groups are one. */
+    while (!take(cgroups, process, note, &now) && note->detail < DETAIL_NOTHING) {
+        tell_less(cgroups, process, note, &now);
+        now.detail = note->detail;
+    }
 }
 
 bool trace_cgroups_hold(struct trace_cgroups *cgroups, const struct process *process)
 {
-    struct cgroup_note *note = process_notes_of(cgroups->notes, process);
-    if (note->log != cgroups->log_number) {
-        return tell_again(cgroups, process, note);
-    }
-    return !note->is_refused;
+    return !find_note(cgroups, process)->is_refused;
 }

@@ -47,18 +47,26 @@ static int set_up_groups(void **state)
 
 #define CGROUPS(name) TEST_OF(struct world *world, name, set_up_groups, tear_down)
 
-static void tick_on(struct world *world, size_t cpu_index, int32_t pid, const struct cgroup *cgroup,
-                    uint64_t time_ns)
+/* Notes a sample, which is written at once or later. */
+static void note(struct world *world, int32_t pid, const struct cgroup *cgroup, uint64_t time_ns)
 {
-    struct sample sample = {.time_ns = time_ns,
-                            .weight = 1,
-                            .cpu = cpu_index == 0 ? 0 : 5,
-                            .pid = pid,
-                            .tid = pid,
-                            .cgroup = cgroup};
+    trace_note(world->trace, process_table_find(world->processes, pid, time_ns), cgroup, time_ns);
+}
+
+static void write_on(struct world *world, size_t cpu_index, int32_t pid, uint64_t time_ns)
+{
+    struct sample sample = {
+        .time_ns = time_ns, .weight = 1, .cpu = cpu_index == 0 ? 0 : 5, .pid = pid, .tid = pid};
     bool uncertain = false;
     trace_sample(world->trace, cpu_index, &sample,
                  process_table_find(world->processes, pid, time_ns), &uncertain);
+}
+
+static void tick_on(struct world *world, size_t cpu_index, int32_t pid, const struct cgroup *cgroup,
+                    uint64_t time_ns)
+{
+    note(world, pid, cgroup, time_ns);
+    write_on(world, cpu_index, pid, time_ns);
 }
 
 static void tick_of(struct world *world, int32_t pid, const struct cgroup *cgroup, uint64_t time_ns)
@@ -107,7 +115,8 @@ static void read_lines(struct world *world, struct lines *lines)
     }
 }
 
-/* The line that a sample has: the newest that is not later, of two the later in the file. */
+/* The line that a sample has: the newest that is not later, of two the later in the file. NULL:
+ * nothing is said of it. */
 static const struct line *find_line(const struct lines *lines, uint64_t time_ns)
 {
     const struct line *found = NULL;
@@ -117,8 +126,24 @@ static const struct line *find_line(const struct lines *lines, uint64_t time_ns)
             found = line;
         }
     }
-    assert_non_null(found);
     return found;
+}
+
+static bool is_of_group(const struct line *line, size_t group)
+{
+    return line != NULL && strcmp(line->cgroup, group == NO_GROUP ? "" : paths[group]) == 0;
+}
+
+/* Whether a line says of a sample what is not so. */
+static bool is_wrong(const struct line *line, size_t group)
+{
+    static const char *const units[GROUPS] = {[NO_GROUP] = "",
+                                              [A_X] = "a.service",
+                                              [A_Y] = "a.service",
+                                              [B] = "b.service",
+                                              [NAMELESS] = ""};
+    return line != NULL && ((line->cgroup[0] != '\0' && !is_of_group(line, group)) ||
+                            (line->unit[0] != '\0' && strcmp(line->unit, units[group]) != 0));
 }
 
 /* The lines that have come are these: "FROM GROUP", "FROM (UNIT)" where it has no group, "FROM -"
@@ -254,17 +279,26 @@ CGROUPS(a_late_sample_amid_others_cuts_their_stretch)
     expect_lines(world, "109 /b.service\n");
 }
 
-CGROUPS(a_sample_older_than_what_is_remembered_costs_nothing)
+CGROUPS(a_sample_that_is_late_by_all_is_told)
 {
     static const size_t in_turn[] = {A_X, B};
+    struct lines lines = {.count = 0};
     for (uint64_t i = 0; i < 8; i++) {
         tick(world, in_turn[i % 2], 100 + 10 * i);
     }
-    struct lines lines = {.count = 0};
     read_lines(world, &lines);
     assert_int_equal(lines.count, 8);
     tick(world, NAMELESS, 105);
-    expect_lines(world, "");
+    tick(world, B, 95); /* the first line, which holds from the beginning on, is not its own */
+    expect_lines(world, "105 /c\n"
+                        "100 /a.service/x\n"
+                        "50 /b.service\n");
+    tick(world, A_Y, 90);
+    tick(world, B, 93);
+    tick(world, A_Y, 91);
+    expect_lines(world, "95 /b.service\n"
+                        "50 /a.service/y\n"
+                        "93 /b.service\n");
 }
 
 /* Samples of a new process in three groups, each up to two places later than its time. */
@@ -305,9 +339,9 @@ CGROUPS(each_late_sample_has_its_own_group)
         assert_in_range(lines.count, 1, LINES_MAX);
         for (size_t i = 0; i < SAMPLES; i++) {
             const struct line *line = find_line(&lines, times_ns[i]);
-            if (is_alone(times_ns, SAMPLES, i) && strcmp(line->cgroup, paths[of[i]]) != 0) {
+            if (is_alone(times_ns, SAMPLES, i) && !is_of_group(line, of[i])) {
                 fail_msg("process %d: sample %zu at %d is of %s, not %s", pid, i, (int)times_ns[i],
-                         line->cgroup, paths[of[i]]);
+                         line == NULL ? "nothing" : line->cgroup, paths[of[i]]);
             }
         }
     }
@@ -329,10 +363,7 @@ CGROUPS(many_changes_are_told_with_less_detail)
         read_lines(world, &lines);
         assert_in_range(lines.count, 2 * LINES_MAX + 1, 2 * (LINES_MAX + 1) + 1);
         for (size_t i = 0; i < SAMPLES; i++) {
-            const struct line *line = find_line(&lines, times_ns[i]);
-            const char *unit = of[i] == B ? "b.service" : "a.service";
-            wrong += (line->cgroup[0] != '\0' && strcmp(line->cgroup, paths[of[i]]) != 0) ||
-                     (line->unit[0] != '\0' && strcmp(line->unit, unit) != 0);
+            wrong += is_wrong(find_line(&lines, times_ns[i]), of[i]);
         }
         assert_in_range(wrong, 0, 6);
         assert_string_equal(find_line(&lines, UINT64_MAX)->unit, "");
@@ -419,8 +450,8 @@ CGROUPS(two_threads_on_two_cpus_have_their_unit_from_the_first_round_on)
     for (uint64_t i = 0; i < 100; i++) {
         const struct line *x = find_line(&lines, 1000 + 10 * i);
         const struct line *y = find_line(&lines, 1005 + 10 * i);
-        assert_true(x->cgroup[0] == '\0' || strcmp(x->cgroup, paths[A_X]) == 0);
-        assert_true(y->cgroup[0] == '\0' || strcmp(y->cgroup, paths[A_Y]) == 0);
+        assert_false(is_wrong(x, A_X));
+        assert_false(is_wrong(y, A_Y));
         assert_string_equal(x->unit, "a.service");
         assert_string_equal(y->unit, "a.service");
     }
@@ -438,10 +469,8 @@ CGROUPS(two_threads_in_two_units_are_never_taken_for_each_other)
     }
     read_lines(world, &lines);
     for (uint64_t i = 0; i < 100; i++) {
-        const struct line *a = find_line(&lines, 1000 + 10 * i);
-        const struct line *b = find_line(&lines, 1005 + 10 * i);
-        assert_true(a->unit[0] == '\0' || strcmp(a->unit, "a.service") == 0);
-        assert_true(b->unit[0] == '\0' || strcmp(b->unit, "b.service") == 0);
+        assert_false(is_wrong(find_line(&lines, 1000 + 10 * i), A_X));
+        assert_false(is_wrong(find_line(&lines, 1005 + 10 * i), B));
     }
     assert_string_equal(find_line(&lines, 1500)->unit, "");
 }
@@ -464,7 +493,8 @@ static int32_t fill_log(struct world *world)
     return pid;
 }
 
-CGROUPS(a_new_log_tells_again_and_all)
+/* What was told with less detail is told so again, but what comes is told with all of it. */
+CGROUPS(a_new_log_tells_all_of_what_comes)
 {
     static const size_t in_turn[] = {A_X, B};
     for (uint64_t i = 0; i < 2 * LINES_MAX + 50; i++) {
@@ -475,7 +505,123 @@ CGROUPS(a_new_log_tells_again_and_all)
     tick(world, A_X, 1000);
     tick(world, A_X, 1001);
     tick(world, B, 1002);
-    expect_lines(world, "50 /a.service/x\n1002 /b.service\n");
+    expect_lines(world, "132 -\n1000 /a.service/x\n1002 /b.service\n");
+}
+
+/* A sample may have been noted before, and be written there. What is older than all that is
+ * remembered is of nobody known. */
+CGROUPS(a_new_log_tells_again_what_is_remembered)
+{
+    static const size_t in_turn[] = {A_X, B};
+    for (uint64_t i = 0; i < 12; i++) {
+        note(world, PID, &groups[in_turn[i % 2]], 100 + 10 * i);
+    }
+    (void)fill_log(world);
+    (void)read_all(world);
+    write_on(world, 1, PID, 150);
+    expect_lines(world, "140 /a.service/x\n"
+                        "150 /b.service\n"
+                        "160 /a.service/x\n"
+                        "170 /b.service\n"
+                        "180 /a.service/x\n"
+                        "190 /b.service\n"
+                        "200 /a.service/x\n"
+                        "210 /b.service\n");
+    tick(world, B, 120);
+    tick(world, A_Y, 220);
+    expect_lines(world, "220 /a.service/y\n");
+}
+
+/* Samples that were written before they are noted are in the log that the note goes to. */
+CGROUPS(a_note_does_not_begin_a_new_log)
+{
+    int32_t pid = 1000;
+    tick(world, A_X, 100);
+    while (!trace_is_full(world->trace)) {
+        assert_true(pid < 20000);
+        sample_new(world, pid++);
+    }
+    note(world, PID, &groups[B], 200);
+    write_on(world, 1, PID, 200);
+    static const char line[] = "data {\"pid\":42,\"boot_ts_ns\":\"200\"";
+    const char *first = strstr(read_all(world), line);
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, line)); /* again, in the log of the next sample */
+}
+
+/* Samples of a process that moves, noted in the order of time, of which some wait until there is
+ * another log. */
+struct moves {
+    size_t count;
+    size_t of[120];
+    bool waits[120];
+};
+
+static uint64_t moved_ns(size_t i)
+{
+    return 100 + 10 * i;
+}
+
+static void play_moves(struct world *world, int32_t pid, struct moves *moves, size_t first,
+                       size_t count, uint64_t *seed)
+{
+    for (size_t i = first; i < first + count; i++) {
+        moves->of[i] =
+            i > 0 && draw_below(seed, 2) == 0 ? moves->of[i - 1] : (size_t)draw_below(seed, GROUPS);
+        moves->waits[i] = draw_below(seed, 3) == 0;
+        note(world, pid, moves->of[i] == NO_GROUP ? NULL : &groups[moves->of[i]], moved_ns(i));
+        if (!moves->waits[i]) {
+            write_on(world, 1, pid, moved_ns(i));
+        }
+    }
+    moves->count = first + count;
+}
+
+/* Each sample that was written from `first` on has its own group, or less where there are many. */
+static void expect_moves(const struct moves *moves, const struct lines *lines, size_t first,
+                         bool waiting, bool exact)
+{
+    for (size_t i = first; i < moves->count; i++) {
+        const struct line *line = find_line(lines, moved_ns(i));
+        if (moves->waits[i] == waiting &&
+            (exact ? !is_of_group(line, moves->of[i]) : is_wrong(line, moves->of[i]))) {
+            fail_msg("sample %zu of %zu is of %s, not group %zu", i, moves->count,
+                     line == NULL ? "nothing" : line->cgroup, moves->of[i]);
+        }
+    }
+}
+
+static void check_moves(struct world *world, int32_t pid, size_t count)
+{
+    uint64_t seed = (uint64_t)pid;
+    struct moves moves = {.count = 0};
+    struct lines lines = {.count = 0};
+    const bool is_exact = count <= LINES_MAX / 2;
+    process_table_comm(world->processes, pid, pid, "prog", true, 50);
+    play_moves(world, pid, &moves, 0, count, &seed);
+    read_lines(world, &lines);
+    expect_moves(&moves, &lines, 0, false, is_exact);
+
+    (void)fill_log(world);
+    (void)read_all(world);
+    lines.count = 0;
+    play_moves(world, pid, &moves, count, count, &seed);
+    for (size_t i = 0; i < moves.count; i++) {
+        if (moves.waits[i]) {
+            write_on(world, 1, pid, moved_ns(i));
+        }
+    }
+    read_lines(world, &lines);
+    expect_moves(&moves, &lines, 0, true, is_exact);
+    expect_moves(&moves, &lines, count, false, is_exact);
+}
+
+CGROUPS(samples_that_wait_have_their_own_group_in_every_log)
+{
+    static const size_t counts[] = {LINES_MAX / 2, LINES_MAX, 60};
+    for (int32_t i = 0; i < 60; i++) {
+        check_moves(world, 30000 + i, counts[i % 3]);
+    }
 }
 
 static uint32_t root(int32_t pid)
@@ -551,8 +697,8 @@ CGROUPS(a_user_that_is_learnt_late_is_that_of_the_beginning)
     expect_lines(world, "");
 }
 
-/* However often it comes: the log says that the process is elsewhere. */
-CGROUPS(a_refused_line_drops_the_sample)
+/* However often it comes, and whatever comes then, until another log has all of it. */
+CGROUPS(a_refused_line_drops_the_samples)
 {
     char path[4000];
     const struct cgroup longest = {.id = 100, .path = path};
@@ -571,5 +717,11 @@ CGROUPS(a_refused_line_drops_the_sample)
     }
     assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 40);
     tick(world, A_X, 400);
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 40);
+    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 41);
+    (void)read_all(world);
+    tick(world, A_X, 410);
+    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 41);
+    expect_lines(world, "50 /a.service/x\n"
+                        "300 /xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"
+                        "400 /a.service/x\n");
 }

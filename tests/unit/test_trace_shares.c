@@ -159,8 +159,9 @@ WIDE(names_of_tasks_of_one_user_leave_room_for_others)
         take_and_read(world, pid, 100, 0);
     }
     struct counters counts = trace_counters(world->trace);
-    assert_true(counts.tasks_refused > 100);
-    assert_int_equal(counts.tasks_refused, trace_lane_counts(world->trace, 1).dropped);
+    const uint64_t dropped = trace_lane_counts(world->trace, 1).dropped;
+    assert_true(dropped > 100);
+    assert_in_range(counts.tasks_refused, dropped, 2 * dropped); /* a name, and whose it is */
     expect_names_of(world, 42);
     assert_true(trace_finish(world->trace, "{}"));
 }

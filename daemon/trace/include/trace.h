@@ -44,9 +44,13 @@ int trace_new(const struct trace_config *config, struct trace **ret);
 struct trace *trace_free(struct trace *trace);
 
 /* Notes the control group of a sample of `process` (NULL: not known), in the order of time as far
- * as that is possible: trace_sample() may come before or long after it. */
+ * as that is possible: trace_sample() may come before or long after it. Where it came before, there
+ * must be no new log between them. */
 void trace_note(struct trace *trace, struct process *process, const struct cgroup *cgroup,
                 uint64_t time_ns);
+
+/* Whether the next sample begins a new log: what has been written must be noted before. */
+bool trace_is_full(const struct trace *trace);
 
 /*
  * Takes a sample (copied). It counts as kept or dropped when it is put into its lane, at the next
