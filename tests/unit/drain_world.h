@@ -41,15 +41,25 @@ static inline int set_up_stacks(void **state)
     return set_up_with(state, NULL, SESSION_UNWIND_AUTO);
 }
 
-static inline int set_up_groups(void **state)
+static inline int set_up_groups_with(void **state, enum session_unwind unwind)
 {
-    *state = ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_FP,
+    *state = ring_world_new(&(struct ring_world_options){.unwind = unwind,
                                                          .cpu_count = 2,
                                                          .period_ns = 1000,
                                                          .max_stack_depth = 3,
                                                          .caches = true,
                                                          .cgroups = true});
     return *state == NULL ? -1 : 0;
+}
+
+static inline int set_up_groups(void **state)
+{
+    return set_up_groups_with(state, SESSION_UNWIND_FP);
+}
+
+static inline int set_up_stacks_in_groups(void **state)
+{
+    return set_up_groups_with(state, SESSION_UNWIND_AUTO);
 }
 
 static inline int tear_down(void **state)
@@ -101,9 +111,11 @@ static inline void put_group(struct ring_world *world, uint64_t time_ns, uint64_
     PUT(world, 0, SIDEBAND, CGROUP, 0, id, text[0], text[1], pair(0, 0), time_ns, 0, 2);
 }
 
-/* A sample at LEAF_PC with a copy of `stack_bytes`, of which `valid_bytes` are valid. */
-static inline void put_copy(struct ring_world *world, uint16_t mode, size_t cpu, uint32_t pid,
-                            uint64_t time_ns, size_t stack_bytes, size_t valid_bytes)
+/* A sample at LEAF_PC with a copy of `stack_bytes`, of which `valid_bytes` are valid; and, where
+ * `group_id` is not NULL, of a control group. */
+static inline void put_copy_in(struct ring_world *world, uint16_t mode, size_t cpu, uint32_t pid,
+                               uint64_t time_ns, size_t stack_bytes, size_t valid_bytes,
+                               const uint64_t *group_id)
 {
     static uint64_t words[8000];
     uint64_t head[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, LEAF_PC, 2};
@@ -117,8 +129,15 @@ static inline void put_copy(struct ring_world *world, uint16_t mode, size_t cpu,
     stack[0] = stack_bytes;
     stack[2] = ROOT_PC;
     stack[1 + stack_words] = valid_bytes;
+    stack[2 + stack_words] = group_id == NULL ? 0 : *group_id;
     put(world, cpu, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, mode, words,
-        (size_t)(stack - words) + 2 + stack_words);
+        (size_t)(stack - words) + 2 + stack_words + (group_id != NULL));
+}
+
+static inline void put_copy(struct ring_world *world, uint16_t mode, size_t cpu, uint32_t pid,
+                            uint64_t time_ns, size_t stack_bytes, size_t valid_bytes)
+{
+    put_copy_in(world, mode, cpu, pid, time_ns, stack_bytes, valid_bytes, NULL);
 }
 
 static inline void put_stack(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,

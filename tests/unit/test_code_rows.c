@@ -20,6 +20,7 @@
 #define AT_SP(n, addend) "4, 7, " #n ", " #addend
 #define FORK(n)          "8, 7, " #n ", 0"
 #define ENDS             "9, 0, 0, 0"
+#define NO_ROW           "0, 0, 0, 0"
 #define LOST             "1"
 #define SAME             "0"
 #define BELOW(n)         "-" #n
@@ -384,6 +385,25 @@ CALLEE(changes_late, "mov %rdi, %rcx\n test %rcx, %rcx\n jz 1f\n ret\n 1: movb $
 CALLEE(changes_by_loop, "1: nop\n loop 1b\n ret");
 CALLEE(calls, "nop\n call keeps_loop\n ret");
 CALLEE(goes_anywhere, "nop\n jmp *%rdx");
+
+/* clang-format off */
+__asm__(
+    FUNCTION(framed_stub) /* its way back is not proved, so the frame pointer is followed */
+    MARK(ENDS, SAME, SAME)               "push %rbp\n"
+    MARK(ENDS, SAME, SAME)               "mov %rsp, %rbp\n"
+    MARK(NO_ROW, SAME, SAME)             "push $2\n"
+    MARK(NO_ROW, SAME, SAME)             "and $-16, %rsp\n"
+    MARK(NO_ROW, SAME, SAME)             "call *%rbx\n"
+    MARK(NO_ROW, SAME, SAME)             "mov %rax, %rdx\n"
+    MARK(NO_ROW, SAME, SAME)             "leave\n"
+    MARK(ENDS, SAME, SAME)               "mov %rdx, %rax\n"
+    MARK(ENDS, SAME, SAME)               "pop %rcx\n"
+    MARK(ENDS, SAME, SAME)               "lea 8(%r15), %rsp\n"
+    MARK(ENDS, SAME, SAME)               "push %rcx\n"
+                                         "ret\n"
+    END(framed_stub));
+/* clang-format on */
+
 __asm__(FUNCTION(keeps_bare) "push %rdi\n mov %rdi, %rcx\n pop %rdi\n ret\n" END(keeps_bare));
 extern const char keeps_bare;
 

@@ -99,8 +99,66 @@ GROUP_STORY(a_process_changes_its_group)
     put_group(world, 260, 9, "/b");
     put_sample_in(world, 0, PID, 300, 8);
     put_sample_in(world, 0, PID, 500, 9);
-    put_sample_in(world, 1, PID, 400, 9); /* comes later, from another ring */
+    put_sample_in(world, 1, PID, 400, 9); /* from another ring, which is read later */
     put_sample_in(world, 0, PID, 600, 0); /* the kernel says none */
     expect_lines(world, LINE(4100000, 50, ",\"cgroup\":\"/a\"")
                             LINE(4100000, 400, ",\"cgroup\":\"/b\"") LINE(4100000, 600, ""));
+}
+
+/* However many batches its samples come in, a move costs a line. */
+GROUP_STORY(a_process_moves_between_groups_and_cpus)
+{
+    put_fork(world, 0, PID, PID + 1, 50);
+    put_program(world);
+    put_group(world, 250, 8, "/a");
+    put_group(world, 260, 9, "/b");
+    for (uint64_t now_ns = 1000; now_ns < 4000; now_ns += 1000) {
+        put_sample_in(world, 0, PID, now_ns + 100, 8);
+        put_sample_in(world, 1, PID, now_ns + 200, 8);
+        put_sample_in(world, 1, PID, now_ns + 300, 9);
+        put_sample_in(world, 0, PID, now_ns + 400, 9);
+        put_sample_in(world, 0, PID, now_ns + 500, 8);
+        put_sample_in(world, 1, PID, now_ns + 600, 8);
+        drain_all(world->drain, now_ns + 900);
+        assert_int_equal(drain_held(world->drain, now_ns + 900), 0);
+    }
+    assert_int_equal(kept(world), 18);
+    expect_lines(
+        world,
+        LINE(4100000, 50, ",\"cgroup\":\"/a\"") LINE(4100000, 1300, ",\"cgroup\":\"/b\"")
+            LINE(4100000, 1500, ",\"cgroup\":\"/a\"") LINE(4100000, 2300, ",\"cgroup\":\"/b\"")
+                LINE(4100000, 2500, ",\"cgroup\":\"/a\"") LINE(4100000, 3300, ",\"cgroup\":\"/b\"")
+                    LINE(4100000, 3500, ",\"cgroup\":\"/a\""));
+}
+
+static void put_stack_in(struct ring_world *world, size_t cpu, uint64_t time_ns, uint64_t group_id)
+{
+    put_copy_in(world, PERF_RECORD_MISC_USER, cpu, PID, time_ns, 64, 64, &group_id);
+}
+
+/* Its samples are written when it has long moved on, and those of one CPU before the other's. */
+DRAIN_STORY(a_process_moves_while_its_samples_wait_for_a_table, set_up_stacks_in_groups)
+{
+    put_fork(world, 0, PID, PID + 1, 50);
+    put_program(world);
+    put_group(world, 250, 8, "/a");
+    put_group(world, 260, 9, "/b");
+    put_stack_in(world, 0, 300, 8);
+    put_stack_in(world, 0, 500, 9);
+    put_stack_in(world, 1, 310, 8);
+    put_stack_in(world, 1, 400, 9);
+    drain_all(world->drain, 1000);
+    assert_int_equal(drain_held(world->drain, 1000), 4);
+    put_stack_in(world, 1, 1100, 9);
+    put_stack_in(world, 0, 1050, 9);
+    put_stack_in(world, 0, 1200, 8);
+    drain_all(world->drain, 2000);
+    assert_int_equal(drain_held(world->drain, 2000), 7);
+    assert_int_equal(kept(world), 0);
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    assert_int_equal(drain_held(world->drain, 2010), 0);
+    assert_int_equal(kept(world), 7);
+    expect_lines(world,
+                 LINE(4100000, 50, ",\"cgroup\":\"/a\"") LINE(4100000, 400, ",\"cgroup\":\"/b\"")
+                     LINE(4100000, 1200, ",\"cgroup\":\"/a\""));
 }
