@@ -219,7 +219,7 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
     const struct code_site *site = &region->sites[number];
     bool is_kept = by_symbol && code_doubts_has_room(rows->doubts);
     if (by_symbol && !is_kept) {
-        *rule = (struct cfi_rule){.kind = CFI_END};
+        *rule = (struct cfi_rule){.kind = cfi_rule_is_framed(rule) ? CFI_NONE : CFI_END};
     }
     if (rule->kind == CFI_NONE || (rule->kind == CFI_END && rows->keeps_frames)) {
         return 0;
