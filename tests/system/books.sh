@@ -42,7 +42,7 @@ load_ends() {
 
 # record SECONDS: its summary in $WORK/out, its books in $WORK/report.json.
 record() {
-    profctl record --config "$WORK/config.json" -d "$1" -o "$WORK/p.fxt" >"$WORK/out" || fail "record: status $?"
+    profctl record --native --config "$WORK/config.json" -d "$1" -o "$WORK/p.fxt" >"$WORK/out" || fail "record: status $?"
     profctl report --json "$WORK/p.fxt" >"$WORK/report.json" || fail "report: status $?"
 }
 
@@ -85,7 +85,7 @@ judge "$WORK/report.json" "$closes" "c['lost'] == 0" "c['throttled'] == 0" "c['e
 echo "== the daemon stands still for 1 s, and its rings hold 250 ms"
 # Small rings are those of large copies.
 echo '{"frequency_hz": 4000, "stack_copy_bytes": 16384, "exclude_self": false}' >"$WORK/copies.json"
-run_in_background profctl record --config "$WORK/copies.json" -d 2 -o "$WORK/hole.fxt" >"$WORK/out"
+run_in_background profctl record --native --config "$WORK/copies.json" -d 2 -o "$WORK/hole.fxt" >"$WORK/out"
 recorder=$BACKGROUND_PID
 sleep 0.5
 kill -STOP "$daemon_pid"
@@ -214,7 +214,7 @@ judge "$WORK/pause.json" "abs(c['unexplained']) <= max(c['expected'] / 1000, 4)"
 
 echo "== throttled by the sysctl, for 2 s"
 if echo "$rate" 2>/dev/null >"$sysctl"; then
-    run_in_background profctl record --config "$WORK/config.json" -d 3 -o "$WORK/p.fxt" >"$WORK/out"
+    run_in_background profctl record --native --config "$WORK/config.json" -d 3 -o "$WORK/p.fxt" >"$WORK/out"
     recorder=$BACKGROUND_PID
     sleep 0.5
     echo 2000 >"$sysctl"

@@ -45,7 +45,7 @@ places=(in_usr stripped in_home in_tmp in_container exited deleted unreadable)
 # record NAME: as alice; the recording as folded stacks. Status 1, and what profctl said, without a session. As many
 # samples as a member may have: what else runs leaves little of a CPU to nine programs that are nice.
 record() {
-    lab_as alice profctl record --kernel -F 9973 -d "$PATIENCE" -o /home/alice/p.fxt >"$WORK/$1.out" 2>&1 || return 1
+    lab_as alice profctl record --native --kernel -F 9973 -d "$PATIENCE" -o /home/alice/p.fxt >"$WORK/$1.out" 2>&1 || return 1
     lab_as alice profctl export --format folded /home/alice/p.fxt >"$WORK/$1.folded"
 }
 

@@ -17,7 +17,7 @@ kernel_runs "$WORK/vdso32" || {
 use_build release
 start_daemon
 run_in_background "$WORK/vdso32"
-profctl record --no-kernel -F 4000 -a -d 3 -o "$WORK/vdso.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+profctl record --native --no-kernel -F 4000 -a -d 3 -o "$WORK/vdso.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 profctl export --format folded "$WORK/vdso.fxt" | grep '^vdso32;' >"$WORK/folded" || fail "no sample of vdso32"
 awk '{ sub(/ [0-9]+$/, ""); sub(/.*;/, ""); print }' "$WORK/folded" | sort | uniq -c
 grep -q ';__vdso_\|\[vdso\]' "$WORK/folded" || fail "no sample in the vdso: $(cat "$WORK/folded")"

@@ -37,7 +37,7 @@ has_names() {
     local name=$1
     shift
     "$@" >"$WORK/run.out" 2>&1 || fail "$*: $(cat "$WORK/run.out")"
-    profctl read --force -o "$WORK/p.fxt" >"$WORK/read.out" 2>&1 || fail "read: $(cat "$WORK/read.out")"
+    profctl read --native --force -o "$WORK/p.fxt" >"$WORK/read.out" 2>&1 || fail "read: $(cat "$WORK/read.out")"
     profctl export --format folded "$WORK/p.fxt" | grep -q "^km-$name;.*spin_three_fifths"
 }
 

@@ -27,7 +27,7 @@ profctl stop --json >"$WORK/stop.json" || fail "stop"
 ended_ms=$(date +%s%3N)
 expect_json "$WORK/stop.json" "[c['cpu'] for c in d['books']['cpus']] == [$here]" "the books have other CPUs"
 expect_json "$WORK/stop.json" "3000 < d['books']['total']['expected'] <= 2 * $((ended_ms - began_ms))" "one CPU has two ticks a millisecond"
-profctl read -o "$WORK/p.fxt" >"$WORK/read.out" || fail "read"
+profctl read --native -o "$WORK/p.fxt" >"$WORK/read.out" || fail "read"
 profctl close >/dev/null
 profctl dump --json "$WORK/p.fxt" >"$WORK/dump.json" || fail "dump"
 sampled=$(PYTHONPATH=$SOURCE_DIR/scripts python3 -c 'import sys
@@ -40,6 +40,6 @@ expect_json "$WORK/report.json" "[r for r in d['rows'] if r['name'] == 'spin_thr
 
 for list in "$here,4000" 4000; do
     echo "{\"cpus\": \"$list\"}" >"$WORK/absent.json"
-    expect_status 1 profctl record --config "$WORK/absent.json" -d 1 -o "$WORK/none.fxt" 2>"$WORK/err"
+    expect_status 1 profctl record --native --config "$WORK/absent.json" -d 1 -o "$WORK/none.fxt" 2>"$WORK/err"
     grep -q 'cpus: CPU 4000 is none that this machine has' "$WORK/err" || fail "refused with: $(cat "$WORK/err")"
 done

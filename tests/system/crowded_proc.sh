@@ -31,7 +31,7 @@ cpu_ticks() {
 
 start_daemon
 before=$(cpu_ticks)
-run_in_background profctl record --no-kernel -F 1000 -a -d 4 -o "$WORK/p.fxt" >"$WORK/out" 2>&1
+run_in_background profctl record --native --no-kernel -F 1000 -a -d 4 -o "$WORK/p.fxt" >"$WORK/out" 2>&1
 record_pid=$BACKGROUND_PID
 wait_until 20 session_runs || fail "nothing is recorded: $(cat "$WORK/out")"
 sleep 0.5

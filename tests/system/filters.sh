@@ -77,7 +77,7 @@ expect_in() {
     echo "$*: $labels"
     rm -f "$WORK/in.fxt"
     kill -CONT "${spinning[@]}" # not during the recording: a thread that waits runs for it, and so for a stop
-    run_in_background profctl record -F 999 -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
+    run_in_background profctl record --native -F 999 -o "$WORK/in.fxt" "$@" >"$WORK/out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record $*: $(cat "$WORK/out")"
     for label in $labels; do
@@ -160,7 +160,7 @@ if [ "$STORY" = tasks ]; then
     kill -CONT "$other"
     # shellcheck disable=SC2016
     run_in_background bash -c 'sleep 1; "$0" --seconds 1' "$WORK/filter_wanted" >/dev/null
-    profctl record -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
+    profctl record --native -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
     profctl report --json --by process -n 0 "$WORK/child.fxt" >"$WORK/child.json" || fail "report"
     expect_json "$WORK/child.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'filter_wanted') > 50" "a target's child is not recorded"
     expect_json "$WORK/child.json" "all(r['name'] in ('bash', 'sleep', 'filter_wanted') and r['pid'] != $wanted for r in d['rows'])" "others than a target's children are recorded"
@@ -171,7 +171,7 @@ if [ "$STORY" = tasks ]; then
     sleep 0.5
     profctl status --json >"$WORK/status.json" || fail "status"
     profctl stop >/dev/null || fail "stop"
-    profctl read -o "$WORK/detached.fxt" >/dev/null || fail "read"
+    profctl read --native -o "$WORK/detached.fxt" >/dev/null || fail "read"
     profctl close >/dev/null || fail "close"
     expect_json "$WORK/status.json" "d['session']['config']['targets'] == {'pids': [$wanted]}" "start -p has other targets"
     profctl report --json --by process -n 0 "$WORK/detached.fxt" >"$WORK/detached.json" || fail "report"
@@ -218,7 +218,7 @@ fi
 # The other story's programs are nice. The one that changes twice and the one that changes its cgroup have a CPU each.
 stop_background
 echo "{\"targets\": {$targets}, \"exclude_self\": false}" >"$WORK/config.json"
-run_in_background profctl record --config "$WORK/config.json" -o "$WORK/changes.fxt" >"$WORK/out" 2>&1
+run_in_background profctl record --native --config "$WORK/config.json" -o "$WORK/changes.fxt" >"$WORK/out" 2>&1
 recorder=$BACKGROUND_PID
 wait_until 10 session_runs || fail "record: $(cat "$WORK/out")"
 stories=("$WORK/chameleon")

@@ -39,7 +39,7 @@ exit 77
 SCRIPT
 
 start_daemon
-run_in_background profctl record --no-kernel -F 4000 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record --native --no-kernel -F 4000 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
 recorder=$BACKGROUND_PID
 sleep 1
 unshare --mount bash "$WORK/attacker.sh" "$WORK" >"$WORK/attacker.out" 2>&1 &

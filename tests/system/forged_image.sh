@@ -61,7 +61,7 @@ run() {
 expect_true() {
     local story=$1 recorder
     start_daemon
-    run_in_background profctl record --no-kernel -F 4000 -o "$WORK/$story.fxt" >"$WORK/record.out" 2>&1
+    run_in_background profctl record --native --no-kernel -F 4000 -o "$WORK/$story.fxt" >"$WORK/record.out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "$story: nothing is recorded: $(cat "$WORK/record.out")"
     run first 4711 "$3" >"$WORK/known.1"

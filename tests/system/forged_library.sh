@@ -13,7 +13,7 @@ start_daemon
 run_in_background env LIBRARY="$WORKLOADS/libforged.so" "$WORKLOADS/dlopener" --seconds 60 >/dev/null
 sleep 1
 run_in_background "$WORKLOADS/libc_user" --seconds 60 >/dev/null
-profctl record --no-kernel -F 4000 -d 2 -o "$WORK/forged.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+profctl record --native --no-kernel -F 4000 -d 2 -o "$WORK/forged.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 profctl report --json -n 0 "$WORK/forged.fxt" >"$WORK/forged.json" || fail "report failed"
 
 expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'late_spin' and r['module'].endswith('libforged.so')) > 200" \

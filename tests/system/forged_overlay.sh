@@ -36,7 +36,7 @@ mkfifo "$WORK/go"
 background_pids+=($!)
 exec 9>"$WORK/go"
 wait_until 30 grep -q ready "$WORK/said" || skip "no overlay can be made here: $(cat "$WORK/said")"
-run_in_background profctl record --no-kernel -F 4000 -d 5 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record --native --no-kernel -F 4000 -d 5 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
 sleep 1
 echo >&9
 wait "$BACKGROUND_PID" || fail "record: $(cat "$WORK/record.out")"

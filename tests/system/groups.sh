@@ -28,7 +28,7 @@ check_groups() {
 
 profctl start -F 4000 >/dev/null || fail "start"
 sleep 1
-profctl read -o "$WORK/1.fxt" >/dev/null || fail "read, running"
+profctl read --native -o "$WORK/1.fxt" >/dev/null || fail "read, running"
 # The books of every Status close, amid whatever is being gathered.
 for _ in 1 2 3 4 5; do
     profctl status --json >"$WORK/status.json" || fail "status"
@@ -38,7 +38,7 @@ for _ in 1 2 3 4 5; do
     sleep 0.1
 done
 profctl stop >/dev/null || fail "stop"
-profctl read -o "$WORK/2.fxt" >/dev/null || fail "read, stopped"
+profctl read --native -o "$WORK/2.fxt" >/dev/null || fail "read, stopped"
 profctl close >/dev/null || fail "close"
 check_groups session "$WORK/1.fxt" "$WORK/2.fxt"
 echo "a session in two files: $(cat "$WORK/session.json")"
@@ -55,6 +55,6 @@ echo "python3: $(cat "$WORK/python3.json")"
 expect_json "$WORK/python3.json" "d['partials'] > 0.5 * d['samples'] and d['frames'] > 5 * d['samples']" "stacks that end alike share that end"
 
 printf '%s\n' '{"kernel_stacks": true, "frequency_hz": 2000}' >"$WORK/kernel.json"
-profctl record --config "$WORK/kernel.json" -d 1 -o "$WORK/kernel.fxt" >/dev/null || fail "record with kernel stacks"
+profctl record --native --config "$WORK/kernel.json" -d 1 -o "$WORK/kernel.fxt" >/dev/null || fail "record with kernel stacks"
 check_groups kernel "$WORK/kernel.fxt"
 echo "with kernel stacks: $(cat "$WORK/kernel.json")"

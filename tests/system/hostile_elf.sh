@@ -18,7 +18,7 @@ done
 start_daemon
 
 SECONDS=0
-run_in_background profctl record --no-kernel -F 999 -a -d 10 -o "$WORK/hostile.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record --native --no-kernel -F 999 -a -d 10 -o "$WORK/hostile.fxt" >"$WORK/record.out" 2>&1
 record_pid=$BACKGROUND_PID
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 for program in "${bad[@]}"; do

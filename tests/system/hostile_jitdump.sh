@@ -43,7 +43,7 @@ PYTHON
 
 watch_cpus
 start_daemon
-run_in_background profctl record --no-kernel -F 4000 -a -o "$WORK/all.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record --native --no-kernel -F 4000 -a -o "$WORK/all.fxt" >"$WORK/record.out" 2>&1
 record_pid=$BACKGROUND_PID
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 run_in_background "${other[@]}" "$WORK/victim" dump --seconds 8

@@ -38,7 +38,7 @@ attack() {
     : >"$WORK/gaps"
     start_daemon
     echo '{"max_stack_depth": 510}' >"$WORK/config.json"
-    run_in_background profctl record --no-kernel -F 4000 --config "$WORK/config.json" -a -o "$WORK/$name.fxt" >"$WORK/$name.out" 2>&1
+    run_in_background profctl record --native --no-kernel -F 4000 --config "$WORK/config.json" -a -o "$WORK/$name.fxt" >"$WORK/$name.out" 2>&1
     record_pid=$BACKGROUND_PID
     wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/$name.out")"
     run_in_background "${hostile[@]}" "$WORK/round_hog" "$name" "$seconds" "$frames" >"$WORK/$name.hog"

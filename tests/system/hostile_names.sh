@@ -56,7 +56,7 @@ wait_until 120 names_are_refused || fail "no name was refused, so this tests not
 run_in_background "$WORKLOADS/threads" --seconds 280 >/dev/null
 sleep 1
 profctl stop || fail "stop"
-profctl read -o "$WORK/p.fxt" || fail "read"
+profctl read --native -o "$WORK/p.fxt" || fail "read"
 profctl close
 stop_background
 profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"

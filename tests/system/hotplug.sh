@@ -44,7 +44,7 @@ for program in chain_a chain_b; do
     cp "$WORKLOADS/turn" "$WORK/$program"
 done
 : >"$WORK/chain.log"
-profctl record --no-kernel -F 4000 -a -d 2 -o "$WORK/names.fxt" >"$WORK/names.out" 2>&1 &
+profctl record --native --no-kernel -F 4000 -a -d 2 -o "$WORK/names.fxt" >"$WORK/names.out" 2>&1 &
 recorder=$!
 background_pids+=("$recorder")
 sleep 0.3

@@ -33,7 +33,7 @@ little_is_left() {
 
 # run_session NAME SECONDS: its recording ends, and what it has learnt goes back.
 run_session() {
-    run_in_background profctl record --no-kernel -F 4000 -a -d "$2" -o "$WORK/p.fxt" >"$WORK/out" 2>&1
+    run_in_background profctl record --native --no-kernel -F 4000 -a -d "$2" -o "$WORK/p.fxt" >"$WORK/out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record: $(cat "$WORK/out")"
     sleep "$(python3 -c "print($2 / 2)")"

@@ -27,7 +27,7 @@ to_workers() {
     pkill -"$1" -P "$daemon_pid" || fail "the daemon has no workers"
 }
 [ "$STORY" = list_read ] || to_workers STOP
-run_in_background profctl record --config "$WORK/config.json" -p "$turns_pid" -o "$WORK/turns.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record --native --config "$WORK/config.json" -p "$turns_pid" -o "$WORK/turns.fxt" >"$WORK/record.out" 2>&1
 record_pid=$BACKGROUND_PID
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 touch "$WORK/go"

@@ -20,7 +20,7 @@ export -f start_others
 record() {
     local name=$1
     shift
-    profctl record -F 4000 "$@" -o "$WORK/$name.fxt" -- bash -c start_others >"$WORK/$name.out" 2>&1 ||
+    profctl record --native -F 4000 "$@" -o "$WORK/$name.fxt" -- bash -c start_others >"$WORK/$name.out" 2>&1 ||
         fail "record: $(cat "$WORK/$name.out")"
     profctl dump --json "$WORK/$name.fxt" >"$WORK/$name.json" || fail "dump"
     profctl dump "$WORK/$name.fxt" >"$WORK/$name.dump" || fail "dump"

@@ -24,7 +24,7 @@ for name in busy_a busy_b; do
     i=$((i + 1))
 done
 sleep 0.5
-profctl record --no-kernel -F 4000 -d 6 -o "$WORK/split.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+profctl record --native --no-kernel -F 4000 -d 6 -o "$WORK/split.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 wait "${busy_pids[@]}"
 profctl report --json -n 0 "$WORK/split.fxt" >"$WORK/report.json" || fail "report failed"
 python3 - "$WORK" <<'PYTHON' || fail "the shares or the books are wrong"

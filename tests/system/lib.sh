@@ -199,7 +199,7 @@ record_while_run() {
     local pids ms=$1 file=$3 recorder
     read -ra pids <<<"$2"
     shift 3
-    run_in_background profctl record "$@" -o "$file" >"$WORK/record.out" 2>&1
+    run_in_background profctl record --native "$@" -o "$file" >"$WORK/record.out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
     expect_run "$ms" "${pids[@]}"

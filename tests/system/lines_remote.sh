@@ -20,7 +20,7 @@ g++ -O2 -g -Wl,--build-id -o "$WORK/templates" "$SOURCE_DIR/tests/oracle/program
 build_id=$(readelf -nW "$WORK/templates" | sed -n 's/.*Build ID: //p')
 objcopy --only-keep-debug "$WORK/templates" "$WORK/debug/templates.debug"
 strip "$WORK/templates"
-profctl record --no-kernel -F 1999 -o "$WORK/p.fxt" -- "$WORK/templates" 150 >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
+profctl record --native --no-kernel -F 1999 -o "$WORK/p.fxt" -- "$WORK/templates" 150 >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
 
 # report NAME [VARIABLE=VALUE...]: --inline --json into NAME.json; how long it took is in TOOK_MS.
 report() {

@@ -21,7 +21,7 @@ chmod 755 "$WORK"
 start_daemon_in_memory_group
 cp "$WORKLOADS/busy" "$WORK/busy"
 run_in_background setpriv --reuid=4711 --regid=4711 --clear-groups "$WORK/busy" >/dev/null
-profctl record --no-kernel -F 4000 -d 3 -u 4711 -o "$WORK/quiet.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
+profctl record --native --no-kernel -F 4000 -d 3 -u 4711 -o "$WORK/quiet.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
 quiet_bytes=$(cat "$peak")
 stop_background
 run_in_background setpriv --reuid=4711 --regid=4711 --clear-groups unshare --user --map-root-user --mount \
@@ -30,7 +30,7 @@ owner=$BACKGROUND_PID # unshare, setpriv and the program are one process
 wait_until 60 grep -q ready "$WORK/said" || skip "no such mounts can be made here: $(cat "$WORK/said")"
 line_bytes=$(head -n 1 "$WORK/said")
 [ "$line_bytes" -gt 40000000 ] || fail "the list has $line_bytes bytes"
-profctl record --no-kernel -F 4000 -d 3 -u 4711 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
+profctl record --native --no-kernel -F 4000 -d 3 -u 4711 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
 peak_bytes=$(cat "$peak")
 echo "mounts: $line_bytes bytes; memory: $quiet_bytes bytes before, $peak_bytes with them"
 profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"

@@ -30,7 +30,7 @@ done
 
 expect_whole() {
     cp "$WORKLOADS/busy" "$WORK/busy_$1" # which no session has seen
-    profctl record --no-kernel -F 999 -o "$WORK/p.fxt" -- "$WORK/busy_$1" --seconds 1 >"$WORK/out" 2>&1 || fail "$1: the next session: $(cat "$WORK/out")"
+    profctl record --native --no-kernel -F 999 -o "$WORK/p.fxt" -- "$WORK/busy_$1" --seconds 1 >"$WORK/out" 2>&1 || fail "$1: the next session: $(cat "$WORK/out")"
     profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/report.json" || fail "$1: report"
     expect_json "$WORK/report.json" 'd["samples"] > 100 and d["books"]["total"]["dropped"] == 0 and
         sum(r["self"] for r in d["rows"] if "fifths" in r["name"]) > 0.9 * d["samples"]' "$1: the next session is not whole"
@@ -57,7 +57,7 @@ grep -h "^Rss" "/proc/$daemon_pid/status"
 profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
 profctl status --json >"$WORK/status.json" || fail "status"
 expect_books "$WORK/status.json"
-profctl read -o "$WORK/full.fxt" >"$WORK/out" || fail "read: $(cat "$WORK/out")"
+profctl read --native -o "$WORK/full.fxt" >"$WORK/out" || fail "read: $(cat "$WORK/out")"
 profctl close >"$WORK/out" || fail "close"
 profctl report --json "$WORK/full.fxt" >"$WORK/report.json" || fail "report"
 expect_json "$WORK/report.json" 'd["samples"] == d["books"]["total"]["kept"]' "what was kept is not in the recording"
@@ -87,7 +87,7 @@ limit_data unlimited
 profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
 profctl status --json >"$WORK/status.json" || fail "status"
 expect_books "$WORK/status.json"
-profctl read -o "$WORK/short.fxt" >"$WORK/out" || fail "read: $(cat "$WORK/out")"
+profctl read --native -o "$WORK/short.fxt" >"$WORK/out" || fail "read: $(cat "$WORK/out")"
 profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
 profctl report --json -n 0 "$WORK/short.fxt" >"$WORK/report.json" || fail "report"
 expect_json "$WORK/report.json" 'd["samples"] > 500 and d["samples"] == d["books"]["total"]["kept"]' "what was recorded is not whole"

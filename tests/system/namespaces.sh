@@ -11,7 +11,7 @@ start_daemon
 cp "$WORKLOADS/turn" "$WORK/inside"
 : >"$WORK/log"
 
-run_in_background profctl record --no-kernel -F 4000 -a -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record --native --no-kernel -F 4000 -a -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
 record_pid=$BACKGROUND_PID
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 # shellcheck disable=SC2016 # for the shell inside
@@ -48,7 +48,7 @@ if unshare --time --boottime 1000 --fork true 2>/dev/null; then
     export CPU_PROFILERD_SOCKET=$WORK/elsewhere.sock
     run_in_background unshare --time --boottime 1000 --fork --kill-child=TERM cpu-profilerd >"$WORK/elsewhere.log" 2>&1
     wait_until 10 grep -q listening "$WORK/elsewhere.log" || fail "no daemon: $(cat "$WORK/elsewhere.log")"
-    expect_status 1 profctl record --no-kernel -d 1 -o "$WORK/elsewhere.fxt" >"$WORK/elsewhere.out" 2>&1
+    expect_status 1 profctl record --native --no-kernel -d 1 -o "$WORK/elsewhere.fxt" >"$WORK/elsewhere.out" 2>&1
     kill -KILL "$BACKGROUND_PID" # unshare hears nothing else; the daemon is sent SIGTERM
     grep -q 'time namespace whose boot clock is 1000 s off' "$WORK/elsewhere.out" || fail "not said: $(cat "$WORK/elsewhere.out")"
 fi

@@ -54,7 +54,7 @@ PYTHON
 }
 
 cp "$WORKLOADS/secret_keeper" "$WORK/keeper"
-profctl record --no-kernel -F 4000 -a -d 8 -o "$WORK/secret.fxt" >"$WORK/record.out" 2>&1 &
+profctl record --native --no-kernel -F 4000 -a -d 8 -o "$WORK/secret.fxt" >"$WORK/record.out" 2>&1 &
 record_pid=$!
 background_pids+=("$record_pid")
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"

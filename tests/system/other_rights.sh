@@ -19,7 +19,7 @@ setcap cap_net_raw+ep "$WORK/capable" || fail "no capability can be set"
 chmod 711 "$WORK/unreadable"
 
 start_daemon
-run_in_background profctl record --no-kernel -F 4000 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
+run_in_background profctl record --native --no-kernel -F 4000 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
 wait_until 30 session_runs || fail "record: $(cat "$WORK/record.out")"
 "${user[@]}" bash -c 'for _ in {1..20}; do "$0/set_user"; "$0/set_group"; "$0/capable"; "$0/unreadable"; done' "$WORK" ||
     fail "the programs"

@@ -82,7 +82,7 @@ for group in "$MOUNT/system.slice/cpt-gone.service" "$MOUNT/machine.slice/libpod
     gone=$((gone + 1))
 done
 wait_until 20 background_is_over || fail "the programs do not end"
-profctl stop >/dev/null && profctl read -o "$WORK/p.fxt" >/dev/null && profctl close >/dev/null || fail read
+profctl stop >/dev/null && profctl read --native -o "$WORK/p.fxt" >/dev/null && profctl close >/dev/null || fail read
 
 # name|unit|container, as rows of report have them. The interpreter is the same file: its name tells the programs apart.
 expected="web|$UNIT|[no known container]
@@ -176,7 +176,7 @@ run_in_background python3 "$TOOL" move 2 60 "$WORK/truth/many.truth" "$a" "$b" >
 run_in_background bash -c "echo \$\$ >$vm/cgroup.procs; exec python3 $TOOL threads 2 $vm/vcpu0 $vm/vcpu1" >/dev/null
 wait_until 30 background_is_over || fail "the programs do not end"
 wait "$flooder" || fail "flood"
-profctl stop >/dev/null && profctl read -o "$WORK/q.fxt" >/dev/null || fail read
+profctl stop >/dev/null && profctl read --native -o "$WORK/q.fxt" >/dev/null || fail read
 profctl status --json >"$WORK/status.json"
 profctl close >/dev/null
 profctl dump --json "$WORK/q.fxt" >"$WORK/dump" || fail dump

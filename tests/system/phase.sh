@@ -20,7 +20,7 @@ cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 
 start_daemon
 for rate in 999 1000 4000; do
-    profctl record --no-kernel -F "$rate" -o "$WORK/phase.fxt" -- \
+    profctl record --native --no-kernel -F "$rate" -o "$WORK/phase.fxt" -- \
         nice -n -20 "$WORKLOADS/in_step" "$ticks_us" --seconds "$seconds" --cpu "$cpu" >"$WORK/truth" 2>"$WORK/record.out" ||
         fail "record: $(cat "$WORK/record.out")"
     profctl report --json -n 0 "$WORK/phase.fxt" >"$WORK/report.json" || fail "report failed"
@@ -31,7 +31,7 @@ done
 # An exact period that divides a tick is what was asked for, and is remarked on: by the daemon and by check.
 echo '{"sample_period_ns": 1000000}' >"$WORK/exact.json"
 run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
-profctl record --config "$WORK/exact.json" -d 0.1 -o "$WORK/exact.fxt" >"$WORK/exact.out" 2>"$WORK/exact.err" || fail "exact: $(cat "$WORK/exact.err")"
+profctl record --native --config "$WORK/exact.json" -d 0.1 -o "$WORK/exact.fxt" >"$WORK/exact.out" 2>"$WORK/exact.err" || fail "exact: $(cat "$WORK/exact.err")"
 grep -q '^profctl: note: sample_period_ns: is in step with kernel ticks of 1 ms: ' "$WORK/exact.err" ||
     fail "record says nothing of a period in step: $(cat "$WORK/exact.err")"
 grep -q ', one every 1.000000 ms of a CPU (1000.0 Hz), ' "$WORK/exact.out" || fail "record shows another rate: $(cat "$WORK/exact.out")"
@@ -40,6 +40,6 @@ grep -q '"notes":\["sample_period_ns: is in step' "$WORK/exact.json.dump" || fai
 profctl check "$WORK/exact.json" >/dev/null 2>"$WORK/check.err" || fail "check refuses an exact period"
 grep -q 'sample_period_ns: warning: is in step with kernel ticks of 1 ms: ' "$WORK/check.err" ||
     fail "check says nothing of a period in step: $(cat "$WORK/check.err")"
-profctl record --no-kernel -F 1000 -d 0.1 -o "$WORK/rate.fxt" >"$WORK/rate.out" 2>"$WORK/rate.err" || fail "rate: $(cat "$WORK/rate.err")"
+profctl record --native --no-kernel -F 1000 -d 0.1 -o "$WORK/rate.fxt" >"$WORK/rate.out" 2>"$WORK/rate.err" || fail "rate: $(cat "$WORK/rate.err")"
 ! grep -q note: "$WORK/rate.err" || fail "1000 Hz is remarked on: $(cat "$WORK/rate.err")"
 grep -q ', one every 1.001000 ms of a CPU (999.0 Hz), ' "$WORK/rate.out" || fail "the summary has no true rate: $(cat "$WORK/rate.out")"

@@ -11,7 +11,7 @@ start_daemon
 record() {
     local name=$1
     shift
-    profctl record --no-kernel -F 4000 -o "$WORK/$name.fxt" -- "$@" >"$WORK/$name.out" 2>&1 || fail "record $name: $(cat "$WORK/$name.out")"
+    profctl record --native --no-kernel -F 4000 -o "$WORK/$name.fxt" -- "$@" >"$WORK/$name.out" 2>&1 || fail "record $name: $(cat "$WORK/$name.out")"
     profctl report --json -n 0 "$WORK/$name.fxt" >"$WORK/$name.json" || fail "report $name"
     profctl report --json -n 0 --by thread "$WORK/$name.fxt" >"$WORK/$name.threads.json" || fail "report $name by thread"
     profctl export --format folded "$WORK/$name.fxt" >"$WORK/$name.folded" || fail "export $name"
@@ -62,7 +62,7 @@ expect_count dlopener dlopener early_spin
 expect_count dlopener dlopener late_spin
 
 # 20 ms are 80 ticks. System-wide, so that nobody waits for it to be seen.
-run_in_background profctl record --no-kernel -F 4000 -d 2 -o "$WORK/brief.fxt"
+run_in_background profctl record --native --no-kernel -F 4000 -d 2 -o "$WORK/brief.fxt"
 sleep 1
 "$WORKLOADS/brief" >"$WORK/brief.truth"
 wait "$BACKGROUND_PID" || fail "record brief"

@@ -90,7 +90,7 @@ gcc -O2 -g -fomit-frame-pointer "$WORK/views.c" -o "$WORK/views" || fail "gcc"
 start_daemon
 # Its stacks have some 40 frames, so those of more than 24 are cut, however they are completed.
 echo '{"max_stack_depth": 24, "kernel_stacks": true}' >"$WORK/config.json"
-profctl record -F 1999 --config "$WORK/config.json" -o "$WORK/real.fxt" -- "$WORK/views" >"$WORK/out" 2>&1 ||
+profctl record --native -F 1999 --config "$WORK/config.json" -o "$WORK/real.fxt" -- "$WORK/views" >"$WORK/out" 2>&1 ||
     fail "record: $(cat "$WORK/out")"
 python3 "$SOURCE_DIR/tests/system/report_views.py" "$BIN/profctl" "$WORK/real.fxt" | tee "$WORK/verdict"
 [ "${PIPESTATUS[0]}" -eq 0 ] || fail "see above"

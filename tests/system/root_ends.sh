@@ -76,7 +76,7 @@ for steps in "" "Start" "Start Read" "Start Stop"; do
         ;;
     esac
     if [ -n "$steps" ]; then
-        profctl read --force -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "root cannot read: $(cat "$WORK/out")"
+        profctl read --native --force -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "root cannot read: $(cat "$WORK/out")"
         profctl report -n 0 "$WORK/p.fxt" | grep -q spin_three_fifths || fail "root did not read what was recorded"
     fi
     profctl close >"$WORK/out" 2>&1 || fail "root cannot close: $(cat "$WORK/out")"
@@ -91,7 +91,7 @@ killed=$client_PID # which bash forgets as soon as it has ended
 kill -KILL "$killed"
 wait "$killed" 2>/dev/null
 expect_refusal read -o "$WORK/files/other.fxt"
-as_user "$member" profctl read -o "$WORK/files/own.fxt" >"$WORK/out" 2>&1 || fail "its user cannot read: $(cat "$WORK/out")"
+as_user "$member" profctl read --native -o "$WORK/files/own.fxt" >"$WORK/out" 2>&1 || fail "its user cannot read: $(cat "$WORK/out")"
 profctl report -n 0 "$WORK/files/own.fxt" | grep -q spin_three_fifths || fail "its user did not read what was recorded"
 as_user "$member" profctl close >"$WORK/out" 2>&1 || fail "its user cannot close: $(cat "$WORK/out")"
 stop_daemon || exit 1
@@ -106,11 +106,11 @@ grep -q 'not read for 2 s (max_unread_s): sampling ends' "$WORK/daemon.log" || f
 expect_refusal stop
 as_user "$member" profctl stop >"$WORK/out" 2>&1 || fail "its user cannot learn why: $(cat "$WORK/out")"
 grep -q '(max_unread)' "$WORK/out" || fail "its user is told: $(cat "$WORK/out")"
-as_user "$member" profctl read -o "$WORK/files/unread.fxt" >"$WORK/out" 2>&1 || fail "its user cannot read: $(cat "$WORK/out")"
+as_user "$member" profctl read --native -o "$WORK/files/unread.fxt" >"$WORK/out" 2>&1 || fail "its user cannot read: $(cat "$WORK/out")"
 profctl report -n 0 "$WORK/files/unread.fxt" | grep -q spin_three_fifths || fail "what was recorded is not there"
 go_on "was not read in time (max_unread_s)"
 as_user "$member" profctl close >"$WORK/out" 2>&1 || fail "its user cannot close: $(cat "$WORK/out")"
 
 echo "== a recording that is read goes on"
-profctl record -d 5 -o "$WORK/long.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
+profctl record --native -d 5 -o "$WORK/long.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
 stop_daemon || exit 1

@@ -25,7 +25,7 @@ print("read after refusals:", report["samples"], "kept:", report["books"]["total
 sys.exit(report["samples"] == 0 or report["samples"] != report["books"]["total"]["kept"])
 PYTHON
 
-profctl record -d 60 -o "$WORK/p.fxt" >/dev/null 2>&1 &
+profctl record --native -d 60 -o "$WORK/p.fxt" >/dev/null 2>&1 &
 recording=$!
 wait_until 10 grep -q "session [0-9a-f]*: created for pid $recording" "$WORK/daemon.log" || fail "no recording began"
 stop_daemon || exit 1

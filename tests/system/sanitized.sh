@@ -19,8 +19,8 @@ storm() {
 
 run_in_background storm
 run_in_background "$WORKLOADS/threads" --seconds 8 >/dev/null
-profctl record -F 4000 --kernel -d 2 -o "$WORK/one.fxt" >"$WORK/one.out" 2>&1 || fail "record: $(cat "$WORK/one.out")"
-profctl record -F 999 -o "$WORK/two.fxt.gz" -- "$WORKLOADS/forker" --seconds 0.5 >"$WORK/two.out" 2>&1 || fail "record: $(cat "$WORK/two.out")"
+profctl record --native -F 4000 --kernel -d 2 -o "$WORK/one.fxt" >"$WORK/one.out" 2>&1 || fail "record: $(cat "$WORK/one.out")"
+profctl record --native -F 999 -o "$WORK/two.fxt.gz" -- "$WORKLOADS/forker" --seconds 0.5 >"$WORK/two.out" 2>&1 || fail "record: $(cat "$WORK/two.out")"
 
 "$BIN/profctl" record -d 60 -o "$WORK/three.fxt" >"$WORK/three.out" 2>&1 &
 abandoned=$!

@@ -63,7 +63,7 @@ profctl report --json "$WORK/late.fxt" >"$WORK/late.json" || fail "a late client
 expect_json "$WORK/late.json" "d['samples'] == 0 and d['books']['total']['kept'] == $kept" "a late client gets something else than the books"
 
 # Two sessions in one file: their books add up.
-profctl record -d 1 -o "$WORK/other.fxt" >/dev/null 2>&1 || fail "record"
+profctl record --native -d 1 -o "$WORK/other.fxt" >/dev/null 2>&1 || fail "record"
 cat "$WORK/other.fxt" "$WORK/all.fxt" >"$WORK/both.fxt"
 profctl report --json "$WORK/both.fxt" >"$WORK/both.json" || fail "two sessions are no recording"
 expect_json "$WORK/both.json" "d['samples'] > $kept and d['books']['total']['kept'] == d['samples']" "the books of two sessions do not add up"

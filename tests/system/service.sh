@@ -49,7 +49,7 @@ lab systemctl start "user@$uid.service" || fail "alice has no manager of her own
 lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" systemd-run --user --quiet --unit=cpt-user busy --seconds 0.2 || fail "systemd-run --user"
 sleep 0.5
 alice profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
-alice profctl read -o /home/alice/p.fxt >"$WORK/out" || fail "read: $(cat "$WORK/out")"
+alice profctl read --native -o /home/alice/p.fxt >"$WORK/out" || fail "read: $(cat "$WORK/out")"
 alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
 alice profctl report --json -n 0 p.fxt >"$WORK/report.json" || fail "report"
 # A fifth of the program's own CPU time at 999 Hz may be the hypervisor's, or without a name yet.
@@ -71,7 +71,7 @@ expect_return() {
         [ "$(service_property ActiveState)" = active ] && [ "$(service_property MainPID)" != "$pid" ]
     }
     wait_until 15 is_back || fail "$1, it did not come back: $(service_log)"
-    alice profctl record -F 999 -o p.fxt -- busy --seconds 0.3 >"$WORK/out" 2>&1 || fail "$1, it came back, but: $(cat "$WORK/out")"
+    alice profctl record --native -F 999 -o p.fxt -- busy --seconds 0.3 >"$WORK/out" 2>&1 || fail "$1, it came back, but: $(cat "$WORK/out")"
 }
 pid=$(service_property MainPID)
 lab kill -KILL "$pid"
@@ -96,7 +96,7 @@ alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 alice busy --seconds 1 >/dev/null
 end_service
 wait_until 5 is_ending || fail "the session is not stopped: $(service_log)"
-alice profctl read -o last.fxt >"$WORK/out" 2>&1 || fail "nothing can be read from a service that ends: $(cat "$WORK/out")"
+alice profctl read --native -o last.fxt >"$WORK/out" 2>&1 || fail "nothing can be read from a service that ends: $(cat "$WORK/out")"
 wait "$!" || fail "systemctl stop failed"
 alice profctl report --json last.fxt >"$WORK/report.json" || fail "report"
 expect_json "$WORK/report.json" 'd["samples"] > 100 and d["samples"] == d["books"]["total"]["kept"]' "what was read last is not whole"

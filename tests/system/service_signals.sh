@@ -43,7 +43,7 @@ says() {
 case $STORY in
 attached)
     start_daemon
-    profctl record -d 60 -o "$WORK/attached.fxt" >"$WORK/out" 2>&1 &
+    profctl record --native -d 60 -o "$WORK/attached.fxt" >"$WORK/out" 2>&1 &
     reader=$!
     wait_until 10 grep -q 'created for' "$WORK/daemon.log" || fail "no session for profctl record"
     sleep 1
@@ -64,7 +64,7 @@ detached)
     wait_until 5 grep -q 'stopped by shutdown' "$WORK/daemon.log" || fail "sampling goes on after SIGTERM"
     expect_status 1 profctl start >"$WORK/out" 2>&1
     grep -q 'the daemon is ending' "$WORK/out" || fail "start while the daemon ends: $(cat "$WORK/out")"
-    profctl read -o "$WORK/detached.fxt" >"$WORK/out" 2>&1 || fail "read while the daemon ends: $(cat "$WORK/out")"
+    profctl read --native -o "$WORK/detached.fxt" >"$WORK/out" 2>&1 || fail "read while the daemon ends: $(cat "$WORK/out")"
     expect_end 0 5500 "a reader that comes meanwhile gets all of it"
     expect_whole "$WORK/detached.fxt"
     ;;

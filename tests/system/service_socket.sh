@@ -20,7 +20,7 @@ activate() {
 run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
 activate -l "$CPU_PROFILERD_SOCKET" "$BIN/cpu-profilerd" --idle-exit-s 2
 grep -q cpu-profilerd "/proc/$activated/comm" && fail "the daemon runs before anybody wants it"
-profctl record -d 1 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "the first connection: $(cat "$WORK/out")"
+profctl record --native -d 1 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "the first connection: $(cat "$WORK/out")"
 profctl report "$WORK/p.fxt" >/dev/null || fail "no recording"
 grep -q 'listening on the socket of the service manager' "$WORK/log" || fail "it made a socket of its own: $(cat "$WORK/log")"
 

@@ -59,7 +59,7 @@ attack() {
         targets+=(-u "$user")
     done
     start_daemon
-    run_in_background profctl record --no-kernel -F 999 "${targets[@]}" -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
+    run_in_background profctl record --native --no-kernel -F 999 "${targets[@]}" -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
     record_pid=$BACKGROUND_PID
     wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/$story.out")"
     for round in $(seq $rounds); do

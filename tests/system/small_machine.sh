@@ -32,13 +32,13 @@ print(f"{len(rings)} rings, {mapped >> 10} KiB")
 assert 0 < mapped <= int(sys.argv[3]), mapped
 sampler.call("Close")
 PYTHON
-    profctl record -o "$WORK/p.fxt" -- "$WORKLOADS/busy" --seconds 2 >"$WORK/out" 2>&1 || fail "$story: $(cat "$WORK/out")"
+    profctl record --native -o "$WORK/p.fxt" -- "$WORKLOADS/busy" --seconds 2 >"$WORK/out" 2>&1 || fail "$story: $(cat "$WORK/out")"
     grep -q '^profctl: note: stack_copy_bytes: is ' "$WORK/out" || fail "$story: no note: $(cat "$WORK/out")"
     profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/report.json" || fail "$story: report"
     expect_json "$WORK/report.json" 'd["samples"] > 50 and sum(r["self"] for r in d["rows"] if "fifths" in r["name"]) > 0.9 * d["samples"]' \
         "$story: the default does not record"
     echo '{"stack_copy_bytes": 65000, "frequency_hz": 4000}' >"$WORK/explicit.json"
-    if profctl record --config "$WORK/explicit.json" -o "$WORK/q.fxt" -- true >"$WORK/out" 2>&1; then
+    if profctl record --native --config "$WORK/explicit.json" -o "$WORK/q.fxt" -- true >"$WORK/out" 2>&1; then
         fail "$story: what does not fit is accepted"
     fi
     grep -q stack_copy_bytes "$WORK/out" || fail "$story: refused without its name: $(cat "$WORK/out")"

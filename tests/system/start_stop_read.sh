@@ -83,7 +83,7 @@ expect_json "$WORK/stop.json" "d['stopped_by'] == 'client'" "stop does not say w
 refused 'the session is not running' profctl stop
 echo old >"$WORK/one.fxt"
 chmod 640 "$WORK/one.fxt"
-profctl read -o "$WORK/one.fxt" --json >"$WORK/read.json" || fail "read: status $?"
+profctl read --native -o "$WORK/one.fxt" --json >"$WORK/read.json" || fail "read: status $?"
 expect_json "$WORK/read.json" "d['samples'] == $kept and d['end'] and d['books']['total']['kept'] == $kept" "read tells other numbers"
 [ "$(stat -c '%s %a' "$WORK/one.fxt")" = "$(json "$WORK/read.json" "d['size_bytes']") 640" ] || fail "one.fxt: $(stat -c '%s %a' "$WORK/one.fxt")"
 expect_kept "$WORK/one.fxt"
@@ -91,9 +91,9 @@ profctl report --json -n 0 "$WORK/one.fxt" >"$WORK/report.json"
 expect_json "$WORK/report.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "the workload is not in it"
 cp "$WORK/one.fxt" "$WORK/one.copy"
 [ "$(cat "$WORK/one.fxt.old")" = old ] || fail "the file that was replaced is not there"
-refused 'one.fxt holds a recording already; --append adds to it, --force replaces it and keeps it as .*one.fxt.old' profctl read -o "$WORK/one.fxt"
+refused 'one.fxt holds a recording already; --append adds to it, --force replaces it and keeps it as .*one.fxt.old' profctl read --native -o "$WORK/one.fxt"
 for how in --force --append; do
-    refused 'nothing new to read: the session has ended' profctl read $how -o "$WORK/one.fxt"
+    refused 'nothing new to read: the session has ended' profctl read --native $how -o "$WORK/one.fxt"
     cmp "$WORK/one.fxt" "$WORK/one.copy" || fail "a read of nothing has changed the file"
 done
 profctl close >"$WORK/out" || fail "close: status $?"
@@ -112,16 +112,16 @@ profctl close >/dev/null || fail "the session of start on a full disk: close: st
 echo "== read while it runs, and again; compressed, and through a pipe"
 begin
 work 0.3
-profctl read -o "$WORK/a.fxt" >"$WORK/out" || fail "the first read"
+profctl read --native -o "$WORK/a.fxt" >"$WORK/out" || fail "the first read"
 grep -q 'the session goes on' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
 work 0.3
-profctl read -o "$WORK/b.fxt.gz" >/dev/null || fail "the second read"
+profctl read --native -o "$WORK/b.fxt.gz" >/dev/null || fail "the second read"
 gzip -t "$WORK/b.fxt.gz" || fail "b.fxt.gz is not compressed"
 work 0.3
-profctl read -o /dev/stdout 2>"$WORK/err" | cat >"$WORK/c.fxt"
+profctl read --native -o /dev/stdout 2>"$WORK/err" | cat >"$WORK/c.fxt"
 [ "${PIPESTATUS[0]}" -eq 0 ] || fail "the third read: $(cat "$WORK/err")"
 stop_session
-profctl read -o - >"$WORK/d.fxt" 2>/dev/null || fail "the fourth read"
+profctl read --native -o - >"$WORK/d.fxt" 2>/dev/null || fail "the fourth read"
 expect_kept "$WORK/a.fxt" "$WORK/b.fxt.gz" "$WORK/c.fxt" "$WORK/d.fxt"
 gzip -dk "$WORK/b.fxt.gz"
 cat "$WORK"/{a,b,c,d}.fxt >"$WORK/all.fxt"
@@ -132,13 +132,13 @@ echo "== a file is added to, compressed or not, or replaced and kept"
 for name in more.fxt more.fxt.gz; do
     begin
     work 0.5
-    profctl read --append -o "$WORK/$name" >/dev/null || fail "the first read"
+    profctl read --native --append -o "$WORK/$name" >/dev/null || fail "the first read"
     work 0.5
-    refused 'holds a recording already' profctl read -o "$WORK/$name"
-    profctl read --append -o "$WORK/$name" >"$WORK/out" || fail "read --append: $(cat "$WORK/out")"
+    refused 'holds a recording already' profctl read --native -o "$WORK/$name"
+    profctl read --native --append -o "$WORK/$name" >"$WORK/out" || fail "read --append: $(cat "$WORK/out")"
     grep -Eq "^[0-9]+ samples added: [0-9]+ samples, .* in $WORK/$name\$" "$WORK/out" || fail "read --append says: $(cat "$WORK/out")"
     stop_session
-    profctl read --append --json -o "$WORK/$name" >"$WORK/read.json" || fail "read --append: status $?"
+    profctl read --native --append --json -o "$WORK/$name" >"$WORK/read.json" || fail "read --append: status $?"
     expect_json "$WORK/read.json" "d['samples'] == $kept and d['samples_elsewhere'] == 0 and d['old_file'] is None" "read --append tells other numbers"
     expect_kept "$WORK/$name"
     profctl close >/dev/null || fail "close"
@@ -147,9 +147,9 @@ begin
 work 0.5
 stop_session
 cp "$WORK/more.fxt" "$WORK/plain.fxt.gz"
-refused 'plain.fxt.gz is not compressed' profctl read --append -o "$WORK/plain.fxt.gz"
+refused 'plain.fxt.gz is not compressed' profctl read --native --append -o "$WORK/plain.fxt.gz"
 cp "$WORK/more.fxt" "$WORK/more.copy"
-profctl read --force -o "$WORK/more.fxt" >/dev/null || fail "read --force: status $?"
+profctl read --native --force -o "$WORK/more.fxt" >/dev/null || fail "read --force: status $?"
 expect_kept "$WORK/more.fxt"
 cmp "$WORK/more.fxt.old" "$WORK/more.copy" || fail "what was replaced is not kept"
 profctl close >/dev/null || fail "close"
@@ -158,17 +158,17 @@ echo "== books are added without a sample, and replace no recording"
 begin --comm busy
 work 0.3
 has_read_all() {
-    ! profctl read --append -o "$WORK/quiet.fxt" >/dev/null 2>"$WORK/err"
+    ! profctl read --native --append -o "$WORK/quiet.fxt" >/dev/null 2>"$WORK/err"
 }
 wait_until 20 has_read_all || fail "there is no end of what is read"
 grep -q 'nothing new to read: the session is still running' "$WORK/err" || fail "read --append: $(cat "$WORK/err")"
 stop_session
-refused 'nothing new to read: .*; --append adds its books to' profctl read --force -o "$WORK/quiet.fxt"
-profctl read --append --json -o "$WORK/quiet.fxt" >"$WORK/read.json" || fail "the read of the books: status $?"
+refused 'nothing new to read: .*; --append adds its books to' profctl read --native --force -o "$WORK/quiet.fxt"
+profctl read --native --append --json -o "$WORK/quiet.fxt" >"$WORK/read.json" || fail "the read of the books: status $?"
 expect_json "$WORK/read.json" "d['samples_added'] == 0 and d['books'] and d['samples_elsewhere'] == 0" "the read of the books tells: $(cat "$WORK/read.json")"
 expect_kept "$WORK/quiet.fxt"
 expect_json "$WORK/report.json" "d['books']['total']['kept'] == $kept" "the file has no books"
-refused 'nothing new to read: the session has ended' profctl read --append -o "$WORK/quiet.fxt"
+refused 'nothing new to read: the session has ended' profctl read --native --append -o "$WORK/quiet.fxt"
 profctl close >/dev/null || fail "close"
 
 echo "== a reader is killed in the middle; the same command goes on"
@@ -184,7 +184,7 @@ kill_reader() {
     work 2
     wait "$BACKGROUND_PID"
     stop_session
-    profctl read "${@:2}" -o "$WORK/$name" >/dev/null &
+    profctl read --native "${@:2}" -o "$WORK/$name" >/dev/null &
     reader=$!
     # The name tells how much was acknowledged. An ended process has no program; to ask so starts none.
     until compgen -G "$WORK/$name.partial-*-[1-9]*-*" >/dev/null || [ ! -e "/proc/$reader/exe" ]; do :; done
@@ -197,7 +197,7 @@ kill_reader() {
 for name in killed.fxt killed.fxt.gz; do
     kill_reader "$name"
     [ ! -e "$WORK/$name" ] || fail "$name has its name and is not whole"
-    profctl read -o "$WORK/$name" >"$WORK/out" || fail "read after a kill: status $?"
+    profctl read --native -o "$WORK/$name" >"$WORK/out" || fail "read after a kill: status $?"
     grep -q 'of it from a read that was interrupted' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
     expect_kept "$WORK/$name"
     nothing_left_beside
@@ -209,12 +209,12 @@ echo "== and so it does with a file that is added to, which no other replaces me
 earlier=$(samples "$WORK/more.fxt") || fail "no recording: more.fxt"
 kill_reader more.fxt --append
 mv "$WORK/more.fxt" "$WORK/moved.fxt"
-refused 'read with --append is unfinished; finish it first, with: profctl read --append' profctl read -o "$WORK/more.fxt"
+refused 'read with --append is unfinished; finish it first, with: profctl read --append' profctl read --native -o "$WORK/more.fxt"
 cp "$WORK/one.fxt" "$WORK/more.fxt"
-refused 'more.fxt has changed since .*move it away' profctl read --append -o "$WORK/more.fxt"
+refused 'more.fxt has changed since .*move it away' profctl read --native --append -o "$WORK/more.fxt"
 cmp "$WORK/more.fxt" "$WORK/one.fxt" || fail "the file that came meanwhile has changed"
 mv "$WORK/moved.fxt" "$WORK/more.fxt"
-profctl read --append --json -o "$WORK/more.fxt" >"$WORK/read.json" || fail "read --append after a kill: status $?"
+profctl read --native --append --json -o "$WORK/more.fxt" >"$WORK/read.json" || fail "read --append after a kill: status $?"
 expect_json "$WORK/read.json" "d['samples_added'] == $kept and d['samples'] == $earlier + $kept and d['samples_elsewhere'] == 0" \
     "read --append after a kill tells other numbers: $(cat "$WORK/read.json")"
 nothing_left_beside
@@ -226,14 +226,14 @@ if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     work 2
     stop_session
     echo earlier >"$disk/full.fxt"
-    refused 'No space left.*nothing has been read' profctl read -o "$disk/full.fxt"
+    refused 'No space left.*nothing has been read' profctl read --native -o "$disk/full.fxt"
     [ "$(cat "$disk/full.fxt")" = earlier ] || fail "the earlier file has changed"
     # Compressed, nobody knows beforehand how much it will be: a disk that has room for the first piece, but
     # not for all.
     rm "$disk/full.fxt"
     for kib in $(seq 40 32 1000); do
         mount -o "remount,size=${kib}k" "$disk" || fail "remount"
-        refused 'No space left' profctl read -o "$disk/full.fxt.gz"
+        refused 'No space left' profctl read --native -o "$disk/full.fxt.gz"
         if grep -q 'the same command goes on' "$WORK/err"; then
             break
         fi
@@ -241,7 +241,7 @@ if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     part=$(compgen -G "$disk/full.fxt.gz.partial-*") || fail "what was acknowledged is gone"
     gzip -t "$part" || fail "what is kept cannot be decompressed"
     mount -o remount,size=64m "$disk" || fail "remount"
-    profctl read -o "$disk/full.fxt.gz" >/dev/null || fail "read after a full disk: status $?"
+    profctl read --native -o "$disk/full.fxt.gz" >/dev/null || fail "read after a full disk: status $?"
     expect_kept "$disk/full.fxt.gz"
     profctl close >/dev/null || fail "close"
     [ "$(ls "$disk")" = full.fxt.gz ] || fail "left behind: $(ls "$disk")"
@@ -251,8 +251,8 @@ if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     begin -F 20000
     work 1
     stop_session
-    refused 'No space left' profctl read -o "$disk/full.fxt"
-    profctl read -o "$WORK/elsewhere.fxt" >/dev/null || fail "read elsewhere: status $?"
+    refused 'No space left' profctl read --native -o "$disk/full.fxt"
+    profctl read --native -o "$WORK/elsewhere.fxt" >/dev/null || fail "read elsewhere: status $?"
     expect_kept "$WORK/elsewhere.fxt"
     profctl close >/dev/null || fail "close"
 else
@@ -275,7 +275,7 @@ if [ "$someone_uid" -eq 0 ]; then
 fi
 begin
 refused "a session is already running, of .* since .*; 'profctl stop' then 'profctl read' saves it, 'profctl close' discards it" profctl start
-refused 'a session is already running, of .* since ' profctl record -d 1 -o "$WORK/none.fxt"
+refused 'a session is already running, of .* since ' profctl record --native -d 1 -o "$WORK/none.fxt"
 if [ ${#someone[@]} -gt 0 ]; then
     refused 'there is a session already, of root (uid 0) since .*ask its owner' "${someone[@]}" profctl start
     refused 'the session belongs to root (uid 0) since .*, not to you' "${someone[@]}" profctl stop
@@ -289,11 +289,11 @@ with Connection(sys.argv[1], int(sys.argv[2])) as holder:
     print(holder.call("Create", config={}, detach=True), flush=True)
     time.sleep(60)' "$CPU_PROFILERD_SOCKET" "$someone_uid" >"$WORK/holder"
 wait_until 5 grep -q holds_s "$WORK/holder" || fail "nobody holds the session"
-refused 'another client of its owner.*holds the session' "${someone[@]}" profctl read -o "$WORK/none.fxt"
+refused 'another client of its owner.*holds the session' "${someone[@]}" profctl read --native -o "$WORK/none.fxt"
 kill "$BACKGROUND_PID"
 wait "$BACKGROUND_PID" 2>/dev/null
 "${someone[@]}" profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
-run_in_background profctl record -d 60 -o "$WORK/attached.fxt" >/dev/null
+run_in_background profctl record --native -d 60 -o "$WORK/attached.fxt" >/dev/null
 records() {
     profctl status --json >"$WORK/status.json" && [ "$(json "$WORK/status.json" "d['session'] is not None")" = true ]
 }

@@ -14,7 +14,7 @@ start_daemon
 # record NAME: the whole machine at 4000 Hz in the background, until it is judged.
 record() {
     name=$1
-    run_in_background profctl record --no-kernel -F 4000 -a -o "$WORK/$1.fxt" >"$WORK/$1.out" 2>&1
+    run_in_background profctl record --native --no-kernel -F 4000 -a -o "$WORK/$1.fxt" >"$WORK/$1.out" 2>&1
     wait_until 10 session_runs || fail "record $1: $(cat "$WORK/$1.out")"
 }
 

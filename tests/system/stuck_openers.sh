@@ -50,7 +50,7 @@ expect_names() {
     local program=$WORK/victim.$1 story=$1 before
     shift
     install -m 755 "$WORKLOADS/busy" "$program"
-    run_in_background profctl record --no-kernel -F 2000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
+    run_in_background profctl record --native --no-kernel -F 2000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
     local recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "$story: nothing is recorded: $(cat "$WORK/$story.out")"
     before=$(count_held)

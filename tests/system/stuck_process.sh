@@ -50,7 +50,7 @@ expect_spinners() {
 start_daemon
 stick first
 run_in_background "$WORKLOADS/threads" --seconds 280 >/dev/null
-in_time 12 profctl record --no-kernel -F 1000 -a -d 4 -o "$WORK/p.fxt"
+in_time 12 profctl record --native --no-kernel -F 1000 -a -d 4 -o "$WORK/p.fxt"
 profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
 profctl report --json -n 0 --by process "$WORK/p.fxt" >"$WORK/p.processes.json" || fail "report by process"
 expect_spinners "$WORK/p.json"
@@ -65,14 +65,14 @@ expect_json "$WORK/p.json" "d['books']['total']['unexplained'] * 50 < d['books']
 stick second third fourth fifth sixth
 renice -n 19 -p "${STUCK_PIDS[@]}" >/dev/null # they spin as well, and have nothing to say
 for session in {1..6}; do
-    in_time 5 profctl record --no-kernel -F 1000 -a -d 0.5 -o "$WORK/short.fxt" # it ends before anything is given up
+    in_time 5 profctl record --native --no-kernel -F 1000 -a -d 0.5 -o "$WORK/short.fxt" # it ends before anything is given up
 done
 for session in one two; do
     in_time 5 profctl start -F 1000
     sleep 3
     in_time 5 profctl status
     in_time 5 profctl stop
-    in_time 5 profctl read -o "$WORK/$session.fxt"
+    in_time 5 profctl read --native -o "$WORK/$session.fxt"
     in_time 5 profctl close
     profctl report --json -n 0 "$WORK/$session.fxt" >"$WORK/$session.json" || fail "report"
     expect_spinners "$WORK/$session.json"

@@ -28,7 +28,7 @@ btrfs -q subvolume snapshot "$WORK/mounted/sub" "$WORK/mounted/taken" || fail "n
 
 start_daemon
 for folder in sub taken; do
-    profctl record --no-kernel -F 999 -o "$WORK/p.fxt" -- "$WORK/mounted/$folder/program" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+    profctl record --native --no-kernel -F 999 -o "$WORK/p.fxt" -- "$WORK/mounted/$folder/program" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
     profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
     json "$WORK/p.json" "[(r['name'], r['module'], r['self']) for r in d['rows']][:4]"
     expect_json "$WORK/p.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'true_name' and r['module'].endswith('/$folder/program')) > 500" \

@@ -33,7 +33,7 @@ wait_until 100 table_is_full || fail "the table is not full, so this shows nothi
 setpriv --reuid=4712 --regid=4712 --clear-groups "$WORK/map_hoard" "$WORK/victim/code" 100 0 2 >"$WORK/out" 2>&1 ||
     fail "the victim: $(cat "$WORK/out")"
 profctl stop >"$WORK/out" 2>&1 || fail "stop: $(cat "$WORK/out")"
-profctl read -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "read: $(cat "$WORK/out")"
+profctl read --native -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "read: $(cat "$WORK/out")"
 profctl report --json -n 0 --by module "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
 samples=$(json "$WORK/p.json" "d['samples']")
 named=$(json "$WORK/p.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'code')")

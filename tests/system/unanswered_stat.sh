@@ -42,7 +42,7 @@ expect_names() {
     local story=$1 program=$WORK/victim_$1 recorder held
     install -m 755 "$WORKLOADS/busy" "$program"
     start_daemon
-    run_in_background profctl record --no-kernel -F 2000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
+    run_in_background profctl record --native --no-kernel -F 2000 -a -o "$WORK/$story.fxt" >"$WORK/$story.out" 2>&1
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "$story: nothing is recorded: $(cat "$WORK/$story.out")"
     run_in_background unshare --mount bash "$WORK/attacker.sh" "$WORK" "--$story" >"$WORK/$story.attacker" 2>&1

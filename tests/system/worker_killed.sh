@@ -18,7 +18,7 @@ worker() {
 cp "$WORKLOADS/busy" "$WORK/wk-before"
 cp "$WORKLOADS/brief" "$WORK/wk-newcomer"
 run_in_background "$WORK/wk-before" --seconds 280 >/dev/null
-run_in_background profctl record --no-kernel -F 4000 --comm 'wk-*' -o "$WORK/killed.fxt"
+run_in_background profctl record --native --no-kernel -F 4000 --comm 'wk-*' -o "$WORK/killed.fxt"
 record_pid=$BACKGROUND_PID
 sleep 1
 # Between a file of one author and that of another there is no worker for a moment.

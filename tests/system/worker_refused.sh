@@ -17,10 +17,10 @@ expect_told() {
     printf '#!/bin/sh\nexec %q %q %q "$@"\n' "$BUILD_DIR/bin/under_filter" "$1" "$program" >"$BIN/cpu-profilerd"
     chmod +x "$BIN/cpu-profilerd"
     start_daemon
-    profctl record -F 99 -d 2 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "$1: record: $(cat "$WORK/out")"
+    profctl record --native -F 99 -d 2 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "$1: record: $(cat "$WORK/out")"
     wait_until 5 grep -q "^$2" "$WORK/daemon.log" || fail "$1: nobody is told"
     has_died_again() {
-        profctl record -F 99 -d 0.5 -o "$WORK/p.fxt" >"$WORK/out" 2>&1
+        profctl record --native -F 99 -d 0.5 -o "$WORK/p.fxt" >"$WORK/out" 2>&1
         profctl report --json "$WORK/p.fxt" >"$WORK/report.json" || fail "$1: report"
         json "$WORK/report.json" '[r for r in d["rows"] if r["name"] == "spin_three_fifths"]' | grep -qx '\[\]' ||
             fail "$1: there are names, so nothing is proved"

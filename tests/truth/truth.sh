@@ -80,7 +80,7 @@ record_batch() {
     local number=$1 pids=() record_pid name pid
     local -A name_of=() working=()
     shift
-    profctl record --no-kernel -F 4000 -a -o "$WORK/$number.fxt" >"$WORK/record.out" 2>&1 &
+    profctl record --native --no-kernel -F 4000 -a -o "$WORK/$number.fxt" >"$WORK/record.out" 2>&1 &
     record_pid=$!
     wait_until 10 session_runs || fail "no session: $(cat "$WORK/record.out")"
     for name in "$@"; do
