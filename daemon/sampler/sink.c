@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#define NOTES_MAX CAPACITY(65536)
+#define NOTES_MAX CAPACITY(8192)
 
 struct sunk {
     uint64_t received;
