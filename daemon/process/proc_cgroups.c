@@ -163,7 +163,7 @@ static struct proc_reading *pack(const struct walk *walk)
     return reading;
 }
 
-struct proc_reading *proc_cgroups_read(void)
+struct proc_reading *proc_cgroups_read(int urgency)
 {
     const uint64_t begin_ns = clock_ns(CLOCK_BOOTTIME);
     struct proc_reading *reading = NULL;
@@ -184,6 +184,7 @@ struct proc_reading *proc_cgroups_read(void)
     }
     if (reading != NULL) {
         reading->error = r;
+        reading->urgency = urgency;
         reading->scan.begin_ns = begin_ns;
         reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
     }

@@ -12,5 +12,6 @@
 #define PROC_CGROUPS_MAX       ((size_t)65536)
 #define PROC_CGROUPS_BYTES_MAX ((size_t)8 << 20) /* of their paths */
 
-/* A reading with ids and paths (returned: free()); NULL when there is no memory. */
-struct proc_reading *proc_cgroups_read(void);
+/* A reading with ids and paths (returned: free()), for an asker of that urgency; NULL when there is
+ * no memory. */
+struct proc_reading *proc_cgroups_read(int urgency);

@@ -19,6 +19,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "hung_processes.h"
+#include "proc_cgroups.h"
 #include "process_owner.h"
 #include "quota.h"
 #include "thread_pool.h"
@@ -334,8 +335,12 @@ static bool begin(void *owner, size_t number)
 static void work(void *owner, size_t number)
 {
     struct slot *slot = &((struct proc_pool *)owner)->slots[number];
-    slot->reading =
-        slot->scan == NULL ? NULL : proc_read_read(slot->scan, &slot->request, may_read, slot);
+    if (slot->request.part == PROC_PART_CGROUPS) {
+        slot->reading = proc_cgroups_read(slot->request.urgency);
+    } else {
+        slot->reading =
+            slot->scan == NULL ? NULL : proc_read_read(slot->scan, &slot->request, may_read, slot);
+    }
 }
 
 static void enter(void *owner, size_t number)

@@ -18,7 +18,6 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "grow.h"
-#include "proc_cgroups.h"
 #include "proc_map.h"
 #include "proc_parse.h"
 
@@ -467,14 +466,6 @@ static struct proc_reading *pack(const struct proc_read *scan, const struct proc
     return packed;
 }
 
-static struct proc_reading *with_urgency(struct proc_reading *reading, int urgency)
-{
-    if (reading != NULL) {
-        reading->urgency = urgency;
-    }
-    return reading;
-}
-
 struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_request *request,
                                     proc_read_guard_fn guard, void *userdata)
 {
@@ -483,9 +474,6 @@ struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_re
         .urgency = request->urgency,
         .scan = {.pid = request->pid, .begin_ns = clock_ns(CLOCK_BOOTTIME)},
     };
-    if (request->part == PROC_PART_CGROUPS) {
-        return with_urgency(proc_cgroups_read(), request->urgency);
-    }
     scan->maps.cut = false;
     scan->cgroups.size = 0;
     int r = -ESRCH;

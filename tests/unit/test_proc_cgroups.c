@@ -154,7 +154,7 @@ WALK(reads_each_group_with_its_id)
     (void)snprintf(link_path, sizeof link_path, "%s/link", hierarchy);
     assert_int_equal(close(creat(file, 0600)), 0);
     assert_int_equal(symlink("a.slice", link_path), 0);
-    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read();
+    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read(0);
     assert_non_null(reading);
     assert_int_equal(reading->error, 0);
     assert_int_equal(reading->part, PROC_PART_CGROUPS);
@@ -186,7 +186,7 @@ WALK(finds_the_hierarchy_that_samples_are_of)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         mounted_at = rows[i].path;
         magic = rows[i].magic;
-        cleanup_(freep) struct proc_reading *reading = proc_cgroups_read();
+        cleanup_(freep) struct proc_reading *reading = proc_cgroups_read(0);
         assert_non_null(reading);
         assert_int_equal(reading->part, PROC_PART_CGROUPS);
         assert_int_equal(reading->error, rows[i].error);
@@ -201,7 +201,7 @@ WALK(goes_on_where_a_group_has_ended)
     for (char name[] = "/a"; name[1] <= 'z'; name[1]++) {
         make(name);
     }
-    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read();
+    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read(0);
     assert_non_null(reading);
     assert_false(reading->cut);
     for (char name[] = "/a"; name[1] <= 'z'; name[1]++) {
@@ -216,7 +216,7 @@ WALK(goes_on_where_a_group_is_closed_and_says_so)
     for (char name[] = "/a"; name[1] <= 'z'; name[1]++) {
         make(name);
     }
-    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read();
+    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read(0);
     assert_non_null(reading);
     assert_int_equal(reading->error, 0);
     assert_true(reading->cut);
@@ -247,7 +247,7 @@ WALK(leaves_out_what_is_too_deep_and_goes_on)
     (void)close_fd(make_deep(20));
     make("/a");
     make("/z");
-    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read();
+    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read(0);
     assert_non_null(reading);
     assert_int_equal(reading->error, 0);
     assert_true(reading->cut);
@@ -264,7 +264,7 @@ WALK(has_the_groups_near_the_root_however_many_are_deep)
     make("/a");
     make("/a/b");
     make("/z");
-    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read();
+    cleanup_(freep) struct proc_reading *reading = proc_cgroups_read(0);
     assert_non_null(reading);
     assert_int_equal(reading->error, 0);
     assert_true(reading->cut);

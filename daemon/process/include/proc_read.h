@@ -23,7 +23,7 @@ enum proc_part {
     PROC_PART_MAPPINGS, /* these alone */
     PROC_PART_IDENTITY, /* whose it is alone: effective uid and, where asked for, cgroups */
     PROC_PART_PIDS,     /* the pids of all processes; `pid` is 0 */
-    PROC_PART_CGROUPS,  /* the control groups that there are; `pid` is 0 */
+    PROC_PART_CGROUPS,  /* the control groups that there are: proc_cgroups.h */
 };
 
 /* One reading, in one piece of memory: free(). */
