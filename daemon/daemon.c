@@ -34,6 +34,8 @@
 #define SECOND_WORKER_PART      8 /* of what the daemon may use, between these two */
 #define SECOND_WORKER_BYTES_MIN (UINT64_C(128) << 20)
 #define SECOND_WORKER_BYTES_MAX (UINT64_C(512) << 20)
+#define TABLES_PART             4 /* as much of it, at most the next, is for the tables of files */
+#define TABLES_BYTES_MAX        (UINT64_C(512) << 20)
 
 #define SECOND_USEC UINT64_C(1000000)
 #define TICK_USEC   SECOND_USEC
@@ -271,19 +273,17 @@ static struct elf_worker_config worker_identity(void)
     return (struct elf_worker_config){.uid = user->pw_uid, .gid = user->pw_gid};
 }
 
-/* What a second worker may use: it reads what is quick, beside a first one that may use more. */
-static uint64_t second_worker_bytes(void)
-{
-    uint64_t share =
-        memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT) / SECOND_WORKER_PART;
-    share = share < SECOND_WORKER_BYTES_MIN ? SECOND_WORKER_BYTES_MIN : share;
-    return min_u64(share, SECOND_WORKER_BYTES_MAX);
-}
-
 static int set_up_cache(struct daemon *daemon)
 {
-    const struct module_cache_config config = {.worker = worker_identity(),
-                                               .second_memory_bytes = second_worker_bytes()};
+    uint64_t memory_bytes = memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT);
+    /* The second worker reads what is quick, beside a first one that may use more. */
+    const struct module_cache_config config = {
+        .worker = worker_identity(),
+        .second_memory_bytes =
+            min_u64(max_u64(memory_bytes / SECOND_WORKER_PART, SECOND_WORKER_BYTES_MIN),
+                    SECOND_WORKER_BYTES_MAX),
+        .table_bytes_max = min_u64(memory_bytes / TABLES_PART, TABLES_BYTES_MAX),
+    };
     int r = module_cache_new(&config, &daemon->cache);
     if (r < 0) {
         return log_error(r, "the ELF worker cannot be started");

@@ -310,7 +310,7 @@ static int watch(struct module_cache *cache, int fd)
 static int set_up(struct module_cache *cache, const struct module_cache_config *config)
 {
     cache->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    cache->store = module_store_new();
+    cache->store = module_store_new(config->table_bytes_max);
     int r = cache->epoll_fd < 0 ? -errno : 0;
     if (r == 0 && cache->store == NULL) {
         r = -ENOMEM;

@@ -27,6 +27,7 @@ struct failure {
 
 struct module_store {
     struct module_entry *buckets[BUCKETS];
+    uint64_t bytes_max;
     uint64_t entry_count;
     uint64_t table_bytes;
     uint64_t entry_counts[MODULE_TABLES];
@@ -35,9 +36,13 @@ struct module_store {
     size_t next_failure;
 };
 
-struct module_store *module_store_new(void)
+struct module_store *module_store_new(uint64_t bytes_max)
 {
-    return calloc(1, sizeof(struct module_store));
+    struct module_store *store = calloc(1, sizeof *store);
+    if (store != NULL) {
+        store->bytes_max = bytes_max;
+    }
+    return store;
 }
 
 static struct module_entry **bucket_of(struct module_store *store,
@@ -157,7 +162,7 @@ static int make_room(struct module_store *store, uid_t uid, size_t bytes)
         struct survey found = survey(store, uid);
         bool in_share = quota_rule_allows(MODULE_STORE_ENTRIES_MAX, SHARE_PARTS, store->entry_count,
                                           found.entry_count, 1) &&
-                        quota_rule_allows(MODULE_STORE_BYTES_MAX, SHARE_PARTS, store->table_bytes,
+                        quota_rule_allows(store->bytes_max, SHARE_PARTS, store->table_bytes,
                                           found.table_bytes, bytes);
         if (in_share) {
             return 0;

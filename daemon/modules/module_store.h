@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 
 #define MODULE_STORE_ENTRIES_MAX 4096
-#define MODULE_STORE_BYTES_MAX   ((uint64_t)512 << 20)
 #define MODULE_IDLE_NS           UINT64_C(60000000000)
 #define MODULE_FAILURE_NS        UINT64_C(10000000000)
 
@@ -29,7 +28,8 @@ struct module_entry {
 
 struct module_store;
 
-struct module_store *module_store_new(void);
+/* A store of at most so many bytes of tables (module_store_free()), or NULL. */
+struct module_store *module_store_new(uint64_t bytes_max);
 struct module_store *module_store_free(struct module_store *store);
 
 /* The entry of a file (returned: module_entry_release()), or NULL. */

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "collector.h"
 #include "cpu_list.h"
+#include "extremes.h"
 #include "log.h"
 #include "memory_limit.h"
 #include "session_cpus.h"
@@ -28,12 +29,13 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
-#define HELD_BYTES_MIN       ((uint64_t)32 << 20)
+#define HELD_BYTES_MIN       ((uint64_t)32 << 20) /* where that is no more than an eighth */
 #define HELD_BYTES_MAX       ((uint64_t)128 << 20)
-#define LOG_BYTES            ((size_t)32 << 20) /* of definitions; memory as it fills */
-#define NAMES_LIMIT_NS       (5 * NS_PER_S)     /* and the end of a recording */
-#define NAMES_HOLD_NS        (2 * NS_PER_S)     /* a reader waits so long for names */
-#define SHORT_LOG_NS         (5 * NS_PER_S)     /* one user can have a new log no more often */
+#define OWN_BYTES            ((uint64_t)32 << 20) /* what a session needs beside its buffers */
+#define LOG_BYTES            ((size_t)32 << 20)   /* of definitions; memory as it fills */
+#define NAMES_LIMIT_NS       (5 * NS_PER_S)       /* and the end of a recording */
+#define NAMES_HOLD_NS        (2 * NS_PER_S)       /* a reader waits so long for names */
+#define SHORT_LOG_NS         (5 * NS_PER_S)       /* one user can have a new log no more often */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
 #define LEAST_BUFFER_KIB     256 /* as in a config */
@@ -111,23 +113,26 @@ static int make_filter(struct session *session)
 }
 
 /*
- * The buffers get half of the memory that this process may use, since it would be killed for more,
- * whatever was asked for: what does not fit then is dropped, and counted. Samples that wait get a
- * 16th, within bounds: a copied stack of 16 KiB at 4000 Hz is 64 MiB a second of one CPU.
+ * This process would be killed for more memory than it may use. Beside OWN_BYTES, at most half of
+ * it, the buffers get half, whatever was asked for: what does not fit then is dropped, and counted.
+ * Samples that wait get a 16th, within bounds: a copied stack of 16 KiB at 4000 Hz is 64 MiB a
+ * second of one CPU.
  */
 static void fit_buffers(struct session *session)
 {
     uint64_t memory_bytes = memory_limit_bytes(MEMORY_LIMIT_GROUPS, MEMORY_LIMIT_ROOT);
-    uint64_t held_bytes = memory_bytes / 16;
-    held_bytes = held_bytes < HELD_BYTES_MIN ? HELD_BYTES_MIN : held_bytes;
-    session->held_bytes = held_bytes > HELD_BYTES_MAX ? HELD_BYTES_MAX : held_bytes;
-    uint64_t kib = memory_bytes / 2 / 1024 / session->source->cpu_count;
+    uint64_t held_bytes = max_u64(memory_bytes / 16, min_u64(memory_bytes / 8, HELD_BYTES_MIN));
+    session->held_bytes = min_u64(held_bytes, HELD_BYTES_MAX);
+    uint64_t own_bytes = min_u64(memory_bytes / 2, OWN_BYTES);
+    uint64_t kib = (memory_bytes - own_bytes) / 2 / 1024 / session->source->cpu_count;
     kib = kib < LEAST_BUFFER_KIB ? LEAST_BUFFER_KIB : kib;
     if (session->config.buffer_kib_per_cpu > kib) {
         session_notes_add(&session->config.notes, "buffer_kib_per_cpu",
-                          "is %" PRIu64 " instead of %u: the buffers of all CPUs take at most half "
-                          "of the %" PRIu64 " MiB that the daemon may use",
-                          kib, session->config.buffer_kib_per_cpu, memory_bytes >> 20);
+                          "is %" PRIu64 " instead of %u: of the %" PRIu64
+                          " MiB that the daemon may "
+                          "use the buffers of all CPUs take at most %" PRIu64,
+                          kib, session->config.buffer_kib_per_cpu, memory_bytes >> 20,
+                          (memory_bytes - own_bytes) / 2 >> 20);
         session->config.buffer_kib_per_cpu = (uint32_t)kib;
     }
 }

@@ -34,6 +34,7 @@ struct fixture {
 static const struct module_cache_config fixture_config = {
     .worker = {.uid = 65534, .gid = 65534},
     .second_memory_bytes = UINT64_C(128) << 20,
+    .table_bytes_max = UINT64_C(512) << 20,
 };
 
 static inline int set_up(void **state)

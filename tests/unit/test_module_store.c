@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#define STORE_BYTES_MAX ((size_t)512 << 20)
+
 static struct file_identity identity(uint64_t number)
 {
     return (struct file_identity){.device = 1, .inode = number, .size_bytes = 100};
@@ -59,7 +61,8 @@ static bool has(struct module_store *store, uint64_t number)
 }
 
 #define STORE(name)                                                                                \
-    TEST_MADE(struct module_store *store, name, module_store_new(), module_store_free)
+    TEST_MADE(struct module_store *store, name, module_store_new(STORE_BYTES_MAX),                 \
+              module_store_free)
 
 STORE(finds_by_every_part_of_the_identity)
 {
@@ -138,7 +141,7 @@ STORE(leaves_room_for_one_more_uid)
     struct module_entry *entry = NULL;
     const size_t table_bytes = (size_t)16 << 20;
     uint64_t number = 0;
-    size_t room = MODULE_STORE_BYTES_MAX;
+    size_t room = STORE_BYTES_MAX;
     for (uid_t uid = 1000; room / 2 >= table_bytes; uid++) {
         room /= 2;
         for (size_t i = 0; i < room / table_bytes; i++) {
@@ -147,14 +150,13 @@ STORE(leaves_room_for_one_more_uid)
         }
         assert_int_equal(add_of(store, number, uid, table_bytes, &entry), -ENOSPC);
     }
-    assert_int_equal(module_store_bytes(store, MODULE_SYMBOLS),
-                     MODULE_STORE_BYTES_MAX - table_bytes);
+    assert_int_equal(module_store_bytes(store, MODULE_SYMBOLS), STORE_BYTES_MAX - table_bytes);
 }
 
 STORE(takes_room_from_the_same_uid_first)
 {
     struct module_entry *entry = NULL;
-    const size_t quarter = MODULE_STORE_BYTES_MAX / 4;
+    const size_t quarter = STORE_BYTES_MAX / 4;
     assert_int_equal(add_of(store, 1, 1, quarter, &entry), 0);
     module_store_trim(store, 1);
     assert_int_equal(add_of(store, 2, 2, quarter, &entry), 0);

@@ -46,6 +46,7 @@ struct module_cache_counts {
 struct module_cache_config {
     struct elf_worker_config worker;
     uint64_t second_memory_bytes; /* what the second worker may use; 0: as much as the first */
+    uint64_t table_bytes_max;     /* of all tables */
 };
 
 /*
