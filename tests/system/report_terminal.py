@@ -7,10 +7,12 @@ A made recording has names far too long for a line, of programs that would drive
 is none, and a line has 80 columns; --wide shows names whole. A pager gets what the terminal would, and none is started
 for a pipe. The locale changes nothing but the bars of --per-second.
 """
+import difflib
 import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -48,24 +50,26 @@ def on_terminal(columns, *arguments, **environment):
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "LESS", "PAGER", "PROFCTL_PAGER")}
     process = subprocess.Popen([PROFCTL, "report", *arguments], stdout=follower, stdin=subprocess.DEVNULL,
                                env={**kept, "TERM": "xterm", "PROFCTL_PAGER": "", **environment})
-    os.close(follower)
     output = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:  # that is its end
-            break
-        if not piece:
-            break
-        output += piece
+    has_ended = False
+    while not has_ended:  # the terminal stays open: what is in it when its last user closes it may be lost
+        has_ended = process.poll() is not None
+        while select.select([leader], [], [], 0 if has_ended else 0.01)[0]:
+            output += os.read(leader, 65536)
+    os.close(follower)
     os.close(leader)
-    assert process.wait() == 0, arguments
+    assert process.returncode == 0, arguments
     return output.decode().replace("\r\n", "\n")
 
 
 def in_pipe(*arguments):
     environment = {**os.environ, "PROFCTL_PAGER": "sed s/^/paged/"}
     return subprocess.run([PROFCTL, "report", *arguments], check=True, stdout=subprocess.PIPE, env=environment).stdout.decode()
+
+
+def differs(text, other):
+    """Where two texts differ, line by line."""
+    return "".join(difflib.unified_diff(other.splitlines(True), text.splitlines(True), "other", "this", n=0)) or None
 
 
 def check(what, text, columns, has_colours):
@@ -87,12 +91,13 @@ for view in VIEWS:
         check(f"{view} on {columns} columns", on_terminal(columns, path, *view), columns, True)
     piped = check(f"{view} in a pipe", in_pipe(path, *view), 80, False)
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
-        assert on_terminal(80, path, *view, **{name: value}) == piped, f"{view} with {name}={value} is not what a pipe gets"
+        difference = differs(on_terminal(80, path, *view, **{name: value}), piped)
+        assert difference is None, f"{view} with {name}={value} is not what a pipe gets:\n{difference}"
     in_c = on_terminal(80, path, *view, LC_ALL="C", NO_COLOR="1")
     if "--per-second" in view:  # its bars, and nothing else, are of the locale's characters
         assert "@" in in_c and "\u2588" in piped, f"{view} does not follow the locale"
         in_c = in_c.replace("@", "\u2588")
-    assert in_c == piped, f"{view} depends on the locale"
+    assert in_c == piped, f"{view} depends on the locale:\n{differs(in_c, piped)}"
 assert len(on_terminal(20, path, NO_COLOR="1").splitlines()) > 5, "a tiny terminal shows nothing"
 assert LONG in in_pipe(path, "--wide") and LONG in on_terminal(80, path, "--wide"), "--wide shortens names"
 assert LONG not in in_pipe(path), "the name is not too long, so this tests nothing"
