@@ -232,8 +232,8 @@ static void write_profile(struct otlp *writer, struct message_out *out,
     }
 }
 
-/* Whose a resource is. */
-struct who {
+/* The process that a resource describes. */
+struct resource_process {
     const char *name;
     uint64_t pid;
     uint32_t owner; /* for profile_owner() */
@@ -304,9 +304,9 @@ static void add_owner(struct otlp *writer, struct resource *resource, uint32_t n
     }
 }
 
-/* Writes who ran: of the process's name (UTF-8), and its number where it has one. */
+/* Writes a process: its name (UTF-8), its pid where it has one, and its owner. */
 static void write_resource(struct otlp *writer, struct message_out *out, char *name,
-                           const struct who *who)
+                           const struct resource_process *process)
 {
     struct resource resource = {.count = 0};
     char *texts[RESOURCE_MAX] = {NULL};
@@ -315,10 +315,10 @@ static void write_resource(struct otlp *writer, struct message_out *out, char *n
     Otlp__ResourceProfiles message = OTLP__RESOURCE_PROFILES__INIT;
     add_text(&resource, "service.name", name);
     add_text(&resource, "process.executable.name", name);
-    if (who->pid != PROFILE_PID_OUTSIDE && who->pid <= INT64_MAX) {
-        add_number(&resource, "process.pid", (int64_t)who->pid);
+    if (process->pid != PROFILE_PID_OUTSIDE && process->pid <= INT64_MAX) {
+        add_number(&resource, "process.pid", (int64_t)process->pid);
     }
-    add_owner(writer, &resource, who->owner, texts);
+    add_owner(writer, &resource, process->owner, texts);
     for (size_t i = 0; i < resource.count; i++) {
         list[i] = &resource.attributes[i];
     }
@@ -344,10 +344,10 @@ static void write_scope(struct otlp *writer, struct message_out *out)
 }
 
 /* Writes a process: its length first, and so for what is in it. */
-static void write_process(struct otlp *writer, const struct who *who, const struct sample_key *keys,
-                          size_t count, uint64_t lost)
+static void write_process(struct otlp *writer, const struct resource_process *process,
+                          const struct sample_key *keys, size_t count, uint64_t lost)
 {
-    const char *name = who->name;
+    const char *name = process->name;
     struct message_out profile = {.file = NULL};
     struct message_out scope = {.file = NULL};
     struct message_out resource = {.file = NULL};
@@ -360,13 +360,13 @@ static void write_process(struct otlp *writer, const struct who *who, const stru
     (void)utf8_clean(clean, capacity_bytes, name, strlen(name));
     write_profile(writer, &profile, keys, count, lost);
     write_scope(writer, &scope);
-    write_resource(writer, &resource, clean, who);
+    write_resource(writer, &resource, clean, process);
     uint64_t scope_bytes =
         scope.written_bytes + message_field_bytes(FIELD_PROFILES, profile.written_bytes);
     uint64_t resource_bytes =
         resource.written_bytes + message_field_bytes(FIELD_SCOPE_PROFILES, scope_bytes);
     message_out_begin(&writer->out, FIELD_RESOURCE_PROFILES, resource_bytes);
-    write_resource(writer, &writer->out, clean, who);
+    write_resource(writer, &writer->out, clean, process);
     message_out_begin(&writer->out, FIELD_SCOPE_PROFILES, scope_bytes);
     write_scope(writer, &writer->out);
     message_out_begin(&writer->out, FIELD_PROFILES, profile.written_bytes);
@@ -382,9 +382,9 @@ static void write_processes(struct otlp *writer)
         for (end = first + 1; end < count && compare_process(&keys[first], &keys[end]) == 0;) {
             end++;
         }
-        const struct who who = {profile_text(profile, keys[first].process_name), keys[first].pid,
-                                keys[first].owner};
-        write_process(writer, &who, keys + first, end - first, 0);
+        const struct resource_process process = {profile_text(profile, keys[first].process_name),
+                                                 keys[first].pid, keys[first].owner};
+        write_process(writer, &process, keys + first, end - first, 0);
     }
 }
 
@@ -427,8 +427,8 @@ int otlp_print(FILE *file, const struct profile *profile, const struct export_op
     otlp_dictionary_write(&writer.dictionary, &writer.out);
     write_processes(&writer);
     if (lost > 0) {
-        const struct who nobody = {"[lost]", PROFILE_PID_OUTSIDE, INTERN_NONE};
-        write_process(&writer, &nobody, NULL, 0, lost);
+        const struct resource_process outside = {"[lost]", PROFILE_PID_OUTSIDE, INTERN_NONE};
+        write_process(&writer, &outside, NULL, 0, lost);
     }
     return writer.dictionary.fault;
 }

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #define STRETCHES   TRACE_CGROUP_LINES_MAX
-#define AGAIN_MAX   (STRETCHES / 2) /* that are told again: older samples are of nobody known */
+#define AGAIN_MAX   (STRETCHES / 2)        /* that are told again: older samples have no owner */
 #define TEXT_BYTES  ((size_t)4096 * 6 + 1) /* a path with each byte escaped */
 #define LINE_BYTES  (TEXT_BYTES + 4096)
 #define GROUP_WORDS (LINE_BYTES / sizeof(uint64_t) + 16)

@@ -164,7 +164,7 @@ TABLE(an_account_has_its_share_and_leaves_some_to_others)
     assert_in_range(second, first / 2 - 10, first / 2 + 10);
 }
 
-/* The groups that a walk has found, and that nobody has sampled yet. */
+/* The groups that a walk has found, and that have no sample yet. */
 TABLE(a_flood_of_groups_displaces_none_that_a_walk_found)
 {
     enum {

@@ -509,7 +509,7 @@ CGROUPS(a_new_log_tells_all_of_what_comes)
 }
 
 /* A sample may have been noted before, and be written there. What is older than all that is
- * remembered is of nobody known. */
+ * remembered has no owner. */
 CGROUPS(a_new_log_tells_again_what_is_remembered)
 {
     static const size_t in_turn[] = {A_X, B};

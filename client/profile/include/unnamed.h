@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Addresses in files of which the recording names no function. Resolving adds them; who reads the
- * files gives them the function that has them, and when samples are resolved again each such
+ * Addresses in files of which the recording names no function. Resolving adds them; a reader of
+ * the files says which function has each, and when samples are resolved again each such
  * function is one frame instead of one for each address.
  */
 

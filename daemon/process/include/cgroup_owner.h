@@ -3,8 +3,8 @@
 
 /*
  * Whose processes a control group holds, as its path says: by the names that systemd gives to
- * units, and that container runtimes and kubelet give to containers and pods. Pure. A path is what
- * the users chose who may make control groups: it is text, and names nothing that is opened.
+ * units, and that container runtimes and kubelet give to containers and pods. Pure. A path is
+ * text that any user may have chosen who can make control groups; nothing that it names is opened.
  */
 
 #include <stddef.h>

@@ -12,9 +12,9 @@ struct function_range {
 
 /*
  * Finds the functions that hold some addresses (borrowed) of an ELF program or library, as its
- * .eh_frame tells them, which a stripped file has too. `ret` has a range for each address: where
- * two functions hold it the one that begins last, and where none does 0 and 0. Reads the file
- * (borrowed) with pread() only.
+ * .eh_frame tells them, which a stripped file has too. `ret` has a range for each address: that
+ * of the last function that begins at or before it, or 0 and 0 where that one does not hold it.
+ * Reads the file (borrowed) with pread() only.
  *
  * Returns 0; -EBADMSG: not an ELF program or library, or a broken one; -E2BIG: more .eh_frame than
  * is read; -ENOMEM.
