@@ -3,8 +3,8 @@
 #
 # The books close: where ticks are lost, throttled, passed in idleness or in a pause, the term that is meant
 # has them, and next to nothing is left over. What is left over may be, on each CPU:
-#   2 ticks    the parts of a period at both ends of a run, and one sample of which nobody knows whether it
-#              belongs before or after a switch;
+#   2 ticks    the parts of a period at both ends of a run, and one sample that may belong before or after
+#              a switch;
 #   0.1 %      what two clocks differ by: the timer's is steered (adjtime, up to 500 ppm), and the one that
 #              expected ticks are counted by is not;
 #   a tick for each time that the timer was throttled and began anew, at worst; half of it is seldom seen.
@@ -14,7 +14,7 @@ require_perf
 use_build release
 sysctl=/proc/sys/kernel/perf_event_max_sample_rate
 rate=$(cat "$sysctl")
-[ "$rate" -ge 4000 ] || fail "$sysctl is $rate: an earlier run was killed, or somebody wants it so; it must be 4000 or more here"
+[ "$rate" -ge 4000 ] || fail "$sysctl is $rate: an earlier run was killed, or it is meant to be so; it must be 4000 or more here"
 end() {
     local status=$?
     echo "$rate" >"$sysctl" 2>/dev/null

@@ -65,8 +65,8 @@ expect_whole group
 kill -0 "$daemon_pid" || fail "the daemon was killed"
 stop_daemon || exit 1
 
-# What is mapped and allocated may not grow any more, while a session meets programs that it has not seen: whoever
-# asks then is answered or cut off. When it may grow again, all is as it was.
+# What is mapped and allocated may not grow any more, while a session meets programs that it has not seen: a client
+# that asks then is answered or cut off. When it may grow again, all is as it was.
 # limit_data BYTES: of the daemon, its soft limit.
 limit_data() {
     prlimit --pid "$daemon_pid" --data="$1": || fail "no limit can be set"

@@ -61,7 +61,7 @@ record dlopener "$WORKLOADS/dlopener" --seconds 1.5
 expect_count dlopener dlopener early_spin
 expect_count dlopener dlopener late_spin
 
-# 20 ms are 80 ticks. System-wide, so that nobody waits for it to be seen.
+# 20 ms are 80 ticks. System-wide, so that the program need not be seen first.
 run_in_background profctl record --native --no-kernel -F 4000 -d 2 -o "$WORK/brief.fxt"
 sleep 1
 "$WORKLOADS/brief" >"$WORK/brief.truth"

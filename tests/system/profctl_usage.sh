@@ -180,7 +180,7 @@ expect 1 "no socket .*no.sock" read -o "$WORK/profile.fxt"
 expect 1 "no socket .*no.sock" close
 expect 1 "no socket .*no.sock" record -d 1 -o /dev/stdout
 
-# One that hangs up: it may have died, or have too many clients, and nobody can tell which.
+# One that hangs up: it may have died, or have too many clients, which looks the same.
 python3 -c '
 import os, socket, sys
 listener = socket.socket(socket.AF_UNIX)

@@ -91,7 +91,7 @@ expect_json "$WORK/record.json" "d['samples'] > 0 and d['command']['status'] == 
     "record --json says: $(cat "$WORK/err")"
 expect_json "$WORK/record.json" "d['file'].endswith('status.fxt') and d['old_file'].endswith('status.fxt.old')" "record --json names other files"
 
-# A terminal whose output is stopped, as by Ctrl-S, and that nobody reads.
+# A terminal whose output is stopped, as by Ctrl-S, and that is not read.
 timeout 60 python3 - "$WORK/stopped.fxt" <<'PYTHON' || fail "progress holds up the recording"
 import os, subprocess, sys, termios
 _, terminal = os.openpty()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Root stops, reads and closes a session whose client stands still, an attached one as well, whatever its state; another
-# member does not. Nobody has to: an attached session that is not read is stopped by itself, and its user fetches what
+# member does not. It need not be ended: an attached session that is not read is stopped by itself, and its user fetches what
 # it recorded.
 . "${0%/*}/lib.sh"
 require_perf
@@ -96,7 +96,7 @@ profctl report -n 0 "$WORK/files/own.fxt" | grep -q spin_three_fifths || fail "i
 as_user "$member" profctl close >"$WORK/out" 2>&1 || fail "its user cannot close: $(cat "$WORK/out")"
 stop_daemon || exit 1
 
-echo "== what nobody reads ends by itself"
+echo "== what is not read ends by itself"
 echo '{"max_unread_s": 2}' >"$WORK/daemon.json"
 start_daemon --config "$WORK/daemon.json"
 share_socket

@@ -83,7 +83,7 @@ lab kill -STOP "$pid"
 expect_return "stopped" "$pid"
 service_log | grep -q 'Watchdog timeout' || fail "it was not the watchdog that ended it: $(service_log)"
 
-# Ended during a session, it lets the client read for 5 s what it has; and tells how much nobody read.
+# Ended during a session, it lets the client read for 5 s what it has; and tells how much was not read.
 # end_service: in the background; its status is for wait.
 end_service() {
     lab systemctl stop "$UNIT" 2>/dev/null &
@@ -109,7 +109,7 @@ wait "$!" || fail "systemctl stop failed"
 service_log | grep -qE 'closed, .*; [1-9][0-9]* samples of it were not read' || fail "it did not tell what was not read: $(service_log)"
 [ "$(service_property Result)" = success ] || fail "the service ended with $(service_property Result): $(service_log)"
 
-# It heeds the administrator's config, and ends when nobody needs it; the socket starts it again.
+# It heeds the administrator's config, and ends when it is not needed; the socket starts it again.
 echo '{"max_frequency_hz": 100}' | lab tee /etc/cpu-profilerd/daemon.json >/dev/null
 set_service "${limits[@]}" ExecStart= "ExecStart=/usr/sbin/cpu-profilerd --idle-exit-s 1"
 alice profctl start -F 101 >"$WORK/out" 2>&1 && fail "the config is not heeded"
@@ -117,7 +117,7 @@ grep -q 'daemon.json' "$WORK/out" || fail "a refusal does not say why: $(cat "$W
 is_inactive() {
     [ "$(service_property ActiveState)" = inactive ]
 }
-wait_until 10 is_inactive || fail "it does not end when nobody needs it: $(service_log)"
+wait_until 10 is_inactive || fail "it does not end when it is not needed: $(service_log)"
 alice profctl status >"$WORK/out" || fail "it is not started again: $(cat "$WORK/out")"
 lab rm /etc/cpu-profilerd/daemon.json
 set_service "${limits[@]}"

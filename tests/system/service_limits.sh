@@ -70,7 +70,7 @@ refused 1 "$WORK/none.json: cannot be opened: No such file" "$BIN/cpu-profilerd"
 # 20 refusals of a user in 10 s, and a line that counts the rest; sessions are not hidden behind them.
 start_daemon
 PYTHONPATH=${0%/*} python3 "${0%/*}/service_limits.py" flood "$CPU_PROFILERD_SOCKET" || fail "the flood"
-wait_until 13 grep -q 'further lines about its refusals were left out' "$WORK/daemon.log" || fail "nobody counts what was left out"
+wait_until 13 grep -q 'further lines about its refusals were left out' "$WORK/daemon.log" || fail "what was left out is not counted"
 lines=$(grep -cE 'refused|cut off' "$WORK/daemon.log")
 left_out=$(sed -n 's/^uid 0: \([0-9]*\) further lines about its refusals were left out$/\1/p' "$WORK/daemon.log")
 [ "$lines" -ge 20 ] && [ "$lines" -le 40 ] || fail "$lines lines of a flood"
@@ -82,7 +82,7 @@ stop_daemon || exit 1
 # its note, but for the session in whose middle a window ends.
 start_daemon
 PYTHONPATH=${0%/*} python3 "${0%/*}/service_limits.py" notes "$CPU_PROFILERD_SOCKET" || fail "the sessions with notes"
-wait_until 13 grep -q 'further lines about its sessions were left out' "$WORK/daemon.log" || fail "nobody counts what was left out"
+wait_until 13 grep -q 'further lines about its sessions were left out' "$WORK/daemon.log" || fail "what was left out is not counted"
 begun=$(grep -c 'created for' "$WORK/daemon.log")
 noted=$(grep -c 'sample_period_ns is in step' "$WORK/daemon.log")
 cut=$(grep -c 'instead of 4194304' "$WORK/daemon.log")

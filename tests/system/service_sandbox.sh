@@ -31,7 +31,7 @@ for set in CapEff CapPrm CapBnd; do
 done
 lab grep -q . /usr/share/doc/cpu-profilerd/kernel-names.conf || fail "there is no drop-in for the kernel's names"
 
-# Files: nothing can be written, there is nobody's home, and no device but the harmless ones.
+# Files: nothing can be written, there is no home folder, and no device but the harmless ones.
 for folder in / /etc /usr /var /run /var/lib /tmp /var/tmp /dev/shm; do
     lab test -w "$folder" || fail "$folder cannot be written outside either"
     lab touch "$root$folder/x" 2>"$WORK/err" && fail "$folder can be written"

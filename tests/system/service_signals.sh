@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # SIGTERM ends sampling, and what was recorded can still be read: a reader that is there gets all of it, and so
-# does one that comes within 5 s; without one the daemon leaves then, and says how many samples nobody has
+# does one that comes within 5 s; without one the daemon leaves then, and says how many samples were not read
 # read. Nothing new begins meanwhile. A second signal ends it at once. Four stories at one time, each with a daemon.
 . "${0%/*}/lib.sh"
 require_perf

@@ -24,7 +24,7 @@ profctl record --native -d 1 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "the fir
 profctl report "$WORK/p.fxt" >/dev/null || fail "no recording"
 grep -q 'listening on the socket of the service manager' "$WORK/log" || fail "it made a socket of its own: $(cat "$WORK/log")"
 
-# A session that nobody is connected to keeps it.
+# A session without a connection keeps it.
 profctl start >/dev/null || fail "start"
 sleep 3.5
 kill -0 "$activated" || fail "the daemon ended with a session"

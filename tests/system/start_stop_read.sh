@@ -228,7 +228,7 @@ if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     echo earlier >"$disk/full.fxt"
     refused 'No space left.*nothing has been read' profctl read --native -o "$disk/full.fxt"
     [ "$(cat "$disk/full.fxt")" = earlier ] || fail "the earlier file has changed"
-    # Compressed, nobody knows beforehand how much it will be: a disk that has room for the first piece, but
+    # Compressed, its size is not known beforehand: a disk that has room for the first piece, but
     # not for all.
     rm "$disk/full.fxt"
     for kib in $(seq 40 32 1000); do
@@ -260,7 +260,7 @@ else
 fi
 
 echo "== two sessions at once; whose it is, and what to do"
-# Root takes what it attaches to (root_ends.sh), so where this is root, somebody else shares a session with himself.
+# Root takes what it attaches to (root_ends.sh), so where this is root, another user shares a session with himself.
 someone=() someone_uid=$(id -u)
 if [ "$someone_uid" -eq 0 ]; then
     # Where the sources lie is perhaps for nobody else to see.
