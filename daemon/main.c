@@ -14,6 +14,7 @@
 #include "log.h"
 #include "rights.h"
 #include "sampler.h"
+#include "standard_streams.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -286,6 +287,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], ELF_WORKER_ARGUMENT) == 0) {
         elf_worker_child(WORKER_FD);
     }
+    standard_streams_take();
     const char *environment = getenv(SAMPLER_SOCKET_ENVIRONMENT);
     struct arguments arguments = {
         .socket_path =

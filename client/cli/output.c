@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "partial.h"
+#include "unfinished.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,6 +50,7 @@ static void give_up(struct output *output)
     } else if (output->fd >= 0) {
         (void)!ftruncate(output->fd, (off_t)output->marked.size_bytes);
     }
+    unfinished_end();
 }
 
 struct output *output_free(struct output *output)
@@ -118,7 +120,8 @@ static bool is_sound(int fd, const struct partial *partial)
 /* Opens the file beside `output->path` that an earlier run has left. */
 static int open_left(struct output *output, char *name, struct fault *reterr)
 {
-    cleanup_(closep) int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* Not to wait for a reader, where it is a pipe. */
+    cleanup_(closep) int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     off_t size_bytes = (off_t)output->marked.size_bytes;
     if (fd < 0 || !is_sound(fd, &output->marked)) {
         return fault_set(reterr, EEXIST,
@@ -516,12 +519,20 @@ int output_finish(struct output *output, struct fault *reterr)
     if (close(fd) < 0) {
         return refuse_write(output, errno, reterr);
     }
+    unfinished_end(); /* what is called so may be the old file from now on */
     r = output->temporary_path == NULL ? 0 : take_name(output, reterr);
     if (r == 0) {
         free(output->temporary_path);
         output->temporary_path = NULL;
     }
     return r;
+}
+
+void output_remove_on_signals(struct output *output)
+{
+    if (output->temporary_path != NULL) {
+        unfinished_remove_on_signals(output->temporary_path);
+    }
 }
 
 void output_leave_old(struct output *output)

@@ -445,6 +445,7 @@ void report_print_json(FILE *file, const struct profile *profile, const struct s
     if (report->series_length > 0) {
         json_out_u64(&out, "series_seconds", report->series_seconds);
     }
+    json_out_u64(&out, "row_count", report->row_count);
     json_out_begin(&out, "rows", '[');
     for (size_t i = 0; i < shown; i++) {
         print_json_row(&out, profile, report, &report->rows[i]);

@@ -7,6 +7,7 @@
  */
 #include "lines.h"
 #include "options.h"
+#include "standard_streams.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -74,6 +75,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     lines_reader_start(argc, argv);
+    standard_streams_take();
     int status = run(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         return complain("standard output: cannot be written: %s", strerror(errno));

@@ -148,6 +148,7 @@ static int export_file(const struct profile *profile, const struct export_reques
     if (output_open(request->output_path, &output, &fault) < 0) {
         return complain("%s", fault.text);
     }
+    output_remove_on_signals(output);
     if (request->format->is_gzip && output_compress(output) < 0) {
         return complain("%s: there is not enough memory", request->output_path);
     }

@@ -110,7 +110,7 @@ make_cgroup() {
         CGROUP=$mount/cpu-profilerd-test-$$
         mkdir "$CGROUP" || continue
         cgroups+=("$CGROUP")
-        run_in_background sleep 60
+        run_in_background sleep 600
         echo "$BACKGROUND_PID" >"$CGROUP/cgroup.procs" && status=0 || status=1
         # In a recording, a program that ends in the cgroup would be one of what is asked for.
         kill -KILL "$BACKGROUND_PID"

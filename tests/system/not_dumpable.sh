@@ -13,7 +13,7 @@ dumpable() {
     gdb -p "$1" -batch -ex 'print (int)prctl(3, 0, 0, 0, 0)' 2>/dev/null | sed -n 's/^\$1 = //p'
 }
 
-run_in_background sleep 60
+run_in_background sleep 600
 [ "$(dumpable "$BACKGROUND_PID")" = 1 ] || skip "gdb cannot look into a program here"
 start_daemon
 run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
@@ -27,7 +27,7 @@ wait_until 30 worker || fail "there is no worker that is not root"
 [ "$(dumpable "$daemon_pid")" = 0 ] || fail "the daemon is dumpable: $(dumpable "$daemon_pid")"
 
 # prctl() is none of the calls that the worker may make: what the kernel does of it to others is looked at instead.
-run_in_background setpriv --reuid "$uid" --clear-groups sleep 60
+run_in_background setpriv --reuid "$uid" --clear-groups sleep 600
 wait_until 5 setpriv --reuid "$uid" --clear-groups cat "/proc/$BACKGROUND_PID/environ" >/dev/null 2>&1 ||
     fail "its user cannot look into a program of its own, so nothing is proved"
 # One that has ended meanwhile proves nothing.

@@ -9,7 +9,7 @@ require_perf
 start_daemon
 run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
 busy=$BACKGROUND_PID
-run_in_background sleep 60
+run_in_background sleep 600
 idle=$BACKGROUND_PID
 
 for path in - /dev/stdout /dev/fd/1; do
@@ -75,6 +75,14 @@ expect_status 1 profctl record -d 0.2 -p "$idle" -o "$WORK/none.fxt" >/dev/null 
 grep -q "^profctl: -p $idle did not run; nothing was recorded; $WORK/none.fxt is not written\$" "$WORK/err" ||
     fail "a recording of an idle process says: $(cat "$WORK/err")"
 [ ! -e "$WORK/none.fxt" ] || fail "an empty recording has been written"
+
+# A standard stream that is closed is no reason to lose what was recorded: its number is no file's.
+expect_status 1 profctl record -d 0.2 -o "$WORK/closed.fxt" >&- 2>"$WORK/err"
+grep -q '^profctl: standard output: cannot be written' "$WORK/err" || fail "record without standard output says: $(cat "$WORK/err")"
+profctl record -d 0.2 -o "$WORK/closed.fxt" 2>&- >/dev/null || fail "record without standard error"
+expect_status 0 profctl export "$WORK/closed.fxt" --format folded -o "$WORK/closed.folded" >&- 2>"$WORK/err"
+profctl report "$WORK/closed.fxt.old" >/dev/null && profctl report "$WORK/closed.fxt" >/dev/null || fail "what was recorded is not there"
+[ -s "$WORK/closed.folded" ] || fail "the export is not there: $(ls "$WORK")"
 
 # The command's status is that of record.
 work_and() {

@@ -207,7 +207,10 @@ class Judge:
                 selfs[rows[0]] += 1
                 totals.update(set(rows))
             for order in ("self", "total"):
-                rows = self.report("-n", "0", "--by", unit, "--sort", order)["rows"]
+                report = self.report("-n", "0", "--by", unit, "--sort", order)
+                rows = report["rows"]
+                self.expect("the number of rows", {(): (report["row_count"], self.report("-n", "1", "--by", unit)["row_count"])},
+                            {(): (len(rows), len(rows))})
                 self.expect(f"--by {unit} --sort {order}", {(row["name"], row["module"]): (row["self"], row["total"]) for row in rows},
                             {row: (selfs[row], totals[row]) for row in totals})
                 keys = [(row[order], row["total" if order == "self" else "self"]) for row in rows]

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -461,7 +462,59 @@ TEST_WITH(goes_on_with_nothing_that_another_has_put_there, make_folder, NULL)
         (void)output_free(output);
         assert_int_equal(unlink(other), 0);
     }
+    /* A pipe is not waited for. */
+    struct output *output = NULL;
+    struct fault fault = {0};
+    uint64_t mark = 0;
+    assert_int_equal(mkfifo(in_folder("a.partial-tag-5-0", other), 0600), 0);
+    assert_int_equal(output_resume(in_folder("a", path), "tag", &output, &mark, &fault), -EEXIST);
+    assert_int_equal(unlink(other), 0);
     assert_int_equal(remove_folder(), 1);
+}
+
+/* Begins a file, which takes the place of another, and is ended by a signal or by itself. */
+static void end_child(int signal_number, bool is_finished)
+{
+    struct fault fault = {0};
+    struct output *output = begin("a", "new");
+    output_remove_on_signals(output);
+    output_leave_old(output);
+    if (is_finished && output_finish(output, &fault) < 0) {
+        _exit(EXIT_FAILURE);
+    }
+    (void)raise(signal_number);
+    _exit(EXIT_SUCCESS);
+}
+
+TEST(removes_what_is_not_whole_when_a_signal_ends_it)
+{
+    static const struct {
+        int number;
+        bool is_ignored;
+        bool is_finished;
+        const char *content;
+        size_t file_count;
+    } cases[] = {
+        {SIGINT, false, false, "old", 1}, {SIGTERM, false, false, "old", 1},
+        {SIGHUP, false, false, "old", 1}, {SIGHUP, true, false, "old", 2},
+        {SIGTERM, false, true, "new", 2},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        int status = 0;
+        assert_int_equal(make_folder(NULL), 0);
+        make_file(in_folder("a", path), "old");
+        (void)fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            (void)signal(cases[i].number, cases[i].is_ignored ? SIG_IGN : SIG_DFL);
+            end_child(cases[i].number, cases[i].is_finished);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                         cases[i].is_ignored ? 0 : cases[i].number);
+        assert_content(path, cases[i].content);
+        assert_int_equal(remove_folder(), cases[i].file_count);
+    }
 }
 
 TEST_WITH(follows_other_names_of_standard_output, make_folder, NULL)

@@ -80,34 +80,34 @@ TEST(prints_rows_of_each_kind_as_json)
         const char *json;
     } cases[] = {
         {REPORT_BY_FUNCTION, 0,
-         HEAD "\"function\",\"rows\":[" OF(
+         HEAD "\"function\",\"row_count\":4,\"rows\":[" OF(
              "leaf", "\"/lib/libx.so\"", "4", "4", "57.14",
              "57.14") "," OF("[kernel thread]", "null", "2", "2", "28.57",
                              "28.57") "," OF("main", "\"/bin/app\"", "1", "4", "14.29",
                                              "57.14") "," OF("work", "\"/bin/app\"", "0", "4",
                                                              "0.00", "57.14") TAIL},
         {REPORT_BY_MODULE, 2,
-         HEAD "\"module\",\"rows\":[" OF("libx.so", "\"/lib/libx.so\"", "4", "4", "57.14",
-                                         "57.14") "," OF("[kernel thread]", "null", "2", "2",
-                                                         "28.57", "28.57") TAIL},
+         HEAD "\"module\",\"row_count\":3,\"rows\":[" OF(
+             "libx.so", "\"/lib/libx.so\"", "4", "4", "57.14",
+             "57.14") "," OF("[kernel thread]", "null", "2", "2", "28.57", "28.57") TAIL},
         {REPORT_BY_PROCESS, 0,
-         HEAD "\"process\",\"rows\":[" ROW("app", "null", "\"app\"", "7", "null", "5", "5", "71.43",
-                                           "71.43") "," ROW("kthread", "null", "\"kthread\"", "3",
-                                                            "null", "2", "2", "28.57", "28.57")
-             TAIL},
+         HEAD "\"process\",\"row_count\":2,\"rows\":[" ROW(
+             "app", "null", "\"app\"", "7", "null", "5", "5", "71.43",
+             "71.43") "," ROW("kthread", "null", "\"kthread\"", "3", "null", "2", "2", "28.57",
+                              "28.57") TAIL},
         {REPORT_BY_THREAD, 0,
-         HEAD "\"thread\",\"rows\":[" ROW(
+         HEAD "\"thread\",\"row_count\":3,\"rows\":[" ROW(
              "app", "null", "\"app\"", "7", "7", "4", "4", "57.14",
              "57.14") "," ROW("kthread", "null", "\"kthread\"", "3", "3", "2", "2", "28.57",
                               "28.57") "," ROW("worker", "null", "\"app\"", "7", "9", "1", "1",
                                                "14.29", "14.29") TAIL},
         {REPORT_BY_COMMAND, 1,
-         HEAD "\"command\",\"rows\":["
+         HEAD "\"command\",\"row_count\":2,\"rows\":["
               "{\"name\":\"app\",\"module\":null,\"process\":\"app\",\"pid\":null,\"tid\":null,"
               "\"self\":5,\"total\":5,\"self_percent\":71.43,\"total_percent\":71.43,"
               "\"processes\":1}" TAIL},
         {REPORT_BY_CPU, 0,
-         HEAD "\"cpu\",\"rows\":["
+         HEAD "\"cpu\",\"row_count\":1,\"rows\":["
               "{\"name\":\"cpu 1\",\"module\":null,\"process\":null,\"pid\":null,\"tid\":null,"
               "\"self\":7,\"total\":7,\"self_percent\":100.00,\"total_percent\":100.00,"
               "\"cpu\":1}" TAIL},

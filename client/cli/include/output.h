@@ -52,6 +52,10 @@ bool output_has_copy(const struct output *output);
  * output_resume() goes on. */
 bool output_is_left(const char *path, const char *tag);
 
+/* Has SIGINT, SIGTERM and SIGHUP, when they end the process, remove what has no name yet. Of one
+ * output at a time. */
+void output_remove_on_signals(struct output *output);
+
 /* Has output_finish() rename the file that it replaces to PATH.old, if that file has any bytes. */
 void output_leave_old(struct output *output);
 
