@@ -16,7 +16,8 @@
 
 #include <stdlib.h>
 
-#define NOTES_MAX CAPACITY(8192)
+#define NOTES_MAX   CAPACITY(8192)
+#define PARENTS_MAX 64 /* of a process, that are written with it */
 
 struct sunk {
     uint64_t received;
@@ -105,12 +106,26 @@ static int compare_notes(const void *left, const void *right)
     return compare_u64(a->time_ns, b->time_ns);
 }
 
+/* Has what a process descends from written as well, once in each log, since no sample of it may
+ * come. What ended long before the process's first sample is not known any more. */
+static void tell_parents(struct sink *sink, const struct process *process)
+{
+    bool are_due = trace_take_parents(sink->config.trace, process);
+    for (size_t i = 0; i < PARENTS_MAX && are_due; i++) {
+        struct process *parent =
+            process_table_find(sink->config.processes, process->parent_pid, process->from_ns);
+        are_due = parent != NULL && trace_note_parent(sink->config.trace, parent, process->from_ns);
+        process = parent;
+    }
+}
+
 void sink_tell_owners(struct sink *sink)
 {
     qsort(sink->notes, sink->note_count, sizeof *sink->notes, compare_notes);
     for (size_t i = 0; i < sink->note_count; i++) {
         const struct owner_note *note = &sink->notes[i];
         trace_note(sink->config.trace, note->process, note->cgroup, note->time_ns);
+        tell_parents(sink, note->process);
     }
     sink->note_count = 0;
 }

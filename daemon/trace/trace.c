@@ -317,6 +317,20 @@ void trace_note(struct trace *trace, struct process *process, const struct cgrou
     trace_cgroups_note(trace->cgroups, process, cgroup, time_ns);
 }
 
+bool trace_take_parents(struct trace *trace, const struct process *process)
+{
+    return trace_cgroups_take_parents(trace->cgroups, process);
+}
+
+bool trace_note_parent(struct trace *trace, struct process *parent, uint64_t time_ns)
+{
+    if (!parent->owner_known) {
+        find_owner(trace, parent);
+    }
+    trace_names_write_parent(trace->names, parent, time_ns);
+    return trace_cgroups_note_parent(trace->cgroups, parent);
+}
+
 void trace_sample(struct trace *trace, size_t cpu_index, const struct sample *sample,
                   struct process *process, bool *ret_uncertain)
 {

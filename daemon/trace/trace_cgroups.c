@@ -57,6 +57,8 @@ struct cgroup_note {
     uint8_t detail;      /* of new lines in it */
     uint8_t count;
     bool is_refused;                     /* a line, in that log */
+    bool has_line;                       /* that log has one */
+    bool has_parents;                    /* and those of what it descends from */
     uint32_t uid;                        /* that the last line tells; an account */
     struct stretch stretches[STRETCHES]; /* the newest last */
 };
@@ -144,7 +146,8 @@ static uint32_t uid_of(const struct process *process)
 }
 
 static bool write_line(struct trace_cgroups *cgroups, const struct process *process,
-                       const struct stretch *stretch, uint64_t from_ns)
+                       const struct stretch *stretch, uint64_t from_ns,
+                       enum definition_log_kind kind)
 {
     struct fxt_writer writer;
     cgroups->line_bytes = 0;
@@ -152,15 +155,17 @@ static bool write_line(struct trace_cgroups *cgroups, const struct process *proc
     if (uid_of(process) != PROCESS_ACCOUNT_UNKNOWN) {
         add(cgroups, ",\"uid\":%" PRIu32, uid_of(process));
     }
+    if (process->parent_pid > 0) {
+        add(cgroups, ",\"ppid\":%" PRId32, process->parent_pid);
+    }
     if (stretch->cgroup != NULL && stretch->detail != DETAIL_NOTHING) {
         add_cgroup(cgroups, stretch->cgroup, stretch->detail);
     }
     add(cgroups, "}\n");
     fxt_writer_init(&writer, cgroups->group, sizeof cgroups->group);
     fxt_write_data(&writer, FXT_STRING_PROCESSES, cgroups->line, cgroups->line_bytes);
-    return fxt_writer_ok(&writer) &&
-           definition_log_put(cgroups->log, process->owner, DEFINITION_TASK, cgroups->group,
-                              writer.used_bytes);
+    return fxt_writer_ok(&writer) && definition_log_put(cgroups->log, process->owner, kind,
+                                                        cgroups->group, writer.used_bytes);
 }
 
 /* Puts a stretch into its place, where the note is full instead of the oldest. Returns the place
@@ -206,7 +211,9 @@ static bool is_one(const struct stretch *stretch, const struct cgroup *cgroup)
 static void tell(struct trace_cgroups *cgroups, const struct process *process,
                  struct cgroup_note *note, const struct stretch *stretch, uint64_t from_ns)
 {
-    note->is_refused = note->is_refused || !write_line(cgroups, process, stretch, from_ns);
+    note->is_refused =
+        note->is_refused || !write_line(cgroups, process, stretch, from_ns, DEFINITION_TASK);
+    note->has_line = true;
     note->line_count++;
 }
 
@@ -301,6 +308,8 @@ static void tell_again(struct trace_cgroups *cgroups, const struct process *proc
     note->line_count = 0;
     note->uid = uid_of(process);
     note->is_refused = false;
+    note->has_line = false;
+    note->has_parents = false;
     for (size_t i = 0; i < note->count; i++) {
         tell(cgroups, process, note, &note->stretches[i], note->stretches[i].from_ns);
     }
@@ -358,6 +367,25 @@ void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *pro
         tell_less(cgroups, process, note, &now);
         now.detail = note->detail;
     }
+}
+
+bool trace_cgroups_note_parent(struct trace_cgroups *cgroups, const struct process *parent)
+{
+    struct cgroup_note *note = find_note(cgroups, parent);
+    const struct stretch unknown = {.detail = DETAIL_NOTHING};
+    if (!note->has_line) {
+        note->has_line = true;
+        (void)write_line(cgroups, parent, &unknown, parent->from_ns, DEFINITION_NAME);
+    }
+    return trace_cgroups_take_parents(cgroups, parent);
+}
+
+bool trace_cgroups_take_parents(struct trace_cgroups *cgroups, const struct process *process)
+{
+    struct cgroup_note *note = find_note(cgroups, process);
+    bool are_due = !note->has_parents;
+    note->has_parents = true;
+    return are_due;
 }
 
 bool trace_cgroups_hold(struct trace_cgroups *cgroups, const struct process *process)

@@ -32,6 +32,13 @@ void trace_cgroups_begin(struct trace_cgroups *cgroups);
 void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *process,
                         const struct cgroup *cgroup, uint64_t time_ns);
 
+/* Writes a line of a process of which no sample may come, since another one descends from it,
+ * unless the log has one. Returns as the next. */
+bool trace_cgroups_note_parent(struct trace_cgroups *cgroups, const struct process *parent);
+
+/* Whether the log has nothing yet of what a process descends from: true once in each log. */
+bool trace_cgroups_take_parents(struct trace_cgroups *cgroups, const struct process *process);
+
 /* Whether the log has all that was noted of a process, which is written into a new log first.
  * False: something was refused. */
 bool trace_cgroups_hold(struct trace_cgroups *cgroups, const struct process *process);

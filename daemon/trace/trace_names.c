@@ -34,6 +34,12 @@ struct interned {
     char text[NAME_BYTES];
 };
 
+/* On whose share a name is, and what it is needed for. */
+struct payer {
+    uint32_t owner;
+    enum definition_log_kind kind;
+};
+
 struct trace_names {
     struct definition_log *log;
     uint16_t next_index;
@@ -67,7 +73,7 @@ static struct interned *find_place(struct trace_names *names, const char *text)
 }
 
 /* Writes one name with, where it is new, its string; for the leader the process's name too. */
-static bool write_name(struct trace_names *names, uint32_t owner, struct fxt_name name,
+static bool write_name(struct trace_names *names, const struct payer *payer, struct fxt_name name,
                        const char *text, bool as_process)
 {
     uint64_t group[GROUP_WORDS];
@@ -91,7 +97,7 @@ static bool write_name(struct trace_names *names, uint32_t owner, struct fxt_nam
         fxt_write_name(&writer, &name);
     }
     if (!fxt_writer_ok(&writer) ||
-        !definition_log_put(names->log, owner, DEFINITION_TASK, group, writer.used_bytes)) {
+        !definition_log_put(names->log, payer->owner, payer->kind, group, writer.used_bytes)) {
         return false;
     }
     if (defines) {
@@ -127,9 +133,9 @@ bool trace_names_begin(struct trace_names *names)
         names->written_count = 0;
     }
     names->next_index = FXT_STRING_FIRST_FREE;
-    return write_name(names, TRACE_OWNER_KERNEL, (struct fxt_name){.pid = 0}, "[outside]", true) &&
-           write_name(names, TRACE_OWNER_KERNEL, (struct fxt_name){.pid = UINT64_MAX}, "[exited]",
-                      true);
+    const struct payer kernel = {TRACE_OWNER_KERNEL, DEFINITION_TASK};
+    return write_name(names, &kernel, (struct fxt_name){.pid = 0}, "[outside]", true) &&
+           write_name(names, &kernel, (struct fxt_name){.pid = UINT64_MAX}, "[exited]", true);
 }
 
 /*
@@ -138,8 +144,9 @@ bool trace_names_begin(struct trace_names *names)
  * anew for each time, since what was written before may be of any time in it.
  */
 static bool write_task(struct trace_names *names, struct process *process, struct thread *thread,
-                       int32_t tid, uint64_t time_ns)
+                       int32_t tid, enum definition_log_kind kind, uint64_t time_ns)
 {
+    const struct payer payer = {process->owner, kind};
     struct name *known = thread == NULL ? NULL : process_thread_name(thread, time_ns);
     struct fxt_name name = {.pid = (uint64_t)process->pid, .tid = (uint64_t)tid};
     uint64_t number = known != NULL    ? known->number
@@ -159,7 +166,7 @@ static bool write_task(struct trace_names *names, struct process *process, struc
     if (!gap && *written == number) {
         return true;
     }
-    if (!write_name(names, process->owner, name, text, tid == process->pid)) {
+    if (!write_name(names, &payer, name, text, tid == process->pid)) {
         return false;
     }
     if (!gap) {
@@ -183,9 +190,20 @@ static struct thread *find_leader(struct process *process, uint64_t time_ns)
 bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,
                        uint64_t time_ns)
 {
-    if (!write_task(names, process, find_leader(process, time_ns), process->pid, time_ns)) {
+    if (!write_task(names, process, find_leader(process, time_ns), process->pid, DEFINITION_TASK,
+                    time_ns)) {
         return false;
     }
     struct thread *thread = tid == process->pid ? NULL : process_find_thread(process, tid, time_ns);
-    return thread == NULL || write_task(names, process, thread, tid, time_ns);
+    return thread == NULL || write_task(names, process, thread, tid, DEFINITION_TASK, time_ns);
+}
+
+void trace_names_write_parent(struct trace_names *names, struct process *parent, uint64_t time_ns)
+{
+    struct thread *leader = find_leader(parent, time_ns);
+    const struct name *known = leader == NULL ? NULL : process_thread_name(leader, time_ns);
+    /* That a name is not known yet may hide one that will be, from an earlier time on. */
+    if (known != NULL && known->text[0] != '\0') {
+        (void)write_task(names, parent, leader, parent->pid, DEFINITION_NAME, time_ns);
+    }
 }

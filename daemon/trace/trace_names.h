@@ -26,3 +26,6 @@ bool trace_names_begin(struct trace_names *names);
 /* Writes the names that the thread and its process have at a time. False: refused. */
 bool trace_names_write(struct trace_names *names, struct process *process, int32_t tid,
                        uint64_t time_ns);
+
+/* Writes the name of a process of which no sample may come, as far as there is room. */
+void trace_names_write_parent(struct trace_names *names, struct process *parent, uint64_t time_ns);

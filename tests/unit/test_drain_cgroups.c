@@ -33,7 +33,10 @@ static void expect_lines(struct ring_world *world, const char *expected)
     assert_string_equal(text, expected);
 }
 
-#define LINE(pid, from, rest) "{\"pid\":" #pid ",\"boot_ts_ns\":\"" #from "\"" rest "}\n"
+#define LINE(pid, from, rest)                                                                      \
+    "{\"pid\":" #pid ",\"boot_ts_ns\":\"" #from "\",\"ppid\":4100001" rest "}\n"
+/* The first one, which holds from the fork on, brings that of the parent. */
+#define FIRST_LINE(rest) LINE(4100000, 50, rest) "{\"pid\":4100001,\"boot_ts_ns\":\"0\"}\n"
 
 GROUP_STORY(a_group_that_was_made_is_known_without_a_walk)
 {
@@ -46,7 +49,7 @@ GROUP_STORY(a_group_that_was_made_is_known_without_a_walk)
     drain_all(world->drain, 1000);
     assert_int_equal(drain_held(world->drain, 1000), 0);
     assert_int_equal(kept(world), 2);
-    expect_lines(world, LINE(4100000, 50, ",\"cgroup\":\"/a.service\",\"unit\":\"a.service\""));
+    expect_lines(world, FIRST_LINE(",\"cgroup\":\"/a.service\",\"unit\":\"a.service\""));
 }
 
 /* The first walk was asked for with the recording, and brings nothing; a second one is for the id.
@@ -69,7 +72,7 @@ GROUP_STORY(a_sample_waits_for_the_walk_that_brings_its_group)
         (void)drain_held(world->drain, now_ns);
     }
     assert_int_equal(kept(world), 1);
-    expect_lines(world, LINE(4100000, 50, ",\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\""));
+    expect_lines(world, FIRST_LINE(",\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\""));
 }
 
 GROUP_STORY(a_sample_of_a_group_that_no_walk_brings_is_kept_without)
@@ -88,7 +91,7 @@ GROUP_STORY(a_sample_of_a_group_that_no_walk_brings_is_kept_without)
     drain_all(world->drain, 2000);
     assert_int_equal(drain_held(world->drain, 2000), 0);
     assert_int_equal(kept(world), 2);
-    expect_lines(world, LINE(4100000, 50, ""));
+    expect_lines(world, FIRST_LINE(""));
 }
 
 GROUP_STORY(a_process_changes_its_group)
@@ -101,8 +104,8 @@ GROUP_STORY(a_process_changes_its_group)
     put_sample_in(world, 0, PID, 500, 9);
     put_sample_in(world, 1, PID, 400, 9); /* from another ring, which is read later */
     put_sample_in(world, 0, PID, 600, 0); /* the kernel says none */
-    expect_lines(world, LINE(4100000, 50, ",\"cgroup\":\"/a\"")
-                            LINE(4100000, 400, ",\"cgroup\":\"/b\"") LINE(4100000, 600, ""));
+    expect_lines(world, FIRST_LINE(",\"cgroup\":\"/a\"") LINE(4100000, 400, ",\"cgroup\":\"/b\"")
+                            LINE(4100000, 600, ""));
 }
 
 /* However many batches its samples come in, a move costs a line. */
@@ -123,12 +126,12 @@ GROUP_STORY(a_process_moves_between_groups_and_cpus)
         assert_int_equal(drain_held(world->drain, now_ns + 900), 0);
     }
     assert_int_equal(kept(world), 18);
-    expect_lines(
-        world,
-        LINE(4100000, 50, ",\"cgroup\":\"/a\"") LINE(4100000, 1300, ",\"cgroup\":\"/b\"")
-            LINE(4100000, 1500, ",\"cgroup\":\"/a\"") LINE(4100000, 2300, ",\"cgroup\":\"/b\"")
-                LINE(4100000, 2500, ",\"cgroup\":\"/a\"") LINE(4100000, 3300, ",\"cgroup\":\"/b\"")
-                    LINE(4100000, 3500, ",\"cgroup\":\"/a\""));
+    expect_lines(world, FIRST_LINE(",\"cgroup\":\"/a\"") LINE(4100000, 1300, ",\"cgroup\":\"/b\"")
+                            LINE(4100000, 1500, ",\"cgroup\":\"/a\"")
+                                LINE(4100000, 2300, ",\"cgroup\":\"/b\"")
+                                    LINE(4100000, 2500, ",\"cgroup\":\"/a\"")
+                                        LINE(4100000, 3300, ",\"cgroup\":\"/b\"")
+                                            LINE(4100000, 3500, ",\"cgroup\":\"/a\""));
 }
 
 static void put_stack_in(struct ring_world *world, size_t cpu, uint64_t time_ns, uint64_t group_id)
@@ -158,7 +161,6 @@ DRAIN_STORY(a_process_moves_while_its_samples_wait_for_a_table, set_up_stacks_in
     fake_module_ready(&world->cache, 77, fake_module_table());
     assert_int_equal(drain_held(world->drain, 2010), 0);
     assert_int_equal(kept(world), 7);
-    expect_lines(world,
-                 LINE(4100000, 50, ",\"cgroup\":\"/a\"") LINE(4100000, 400, ",\"cgroup\":\"/b\"")
-                     LINE(4100000, 1200, ",\"cgroup\":\"/a\""));
+    expect_lines(world, FIRST_LINE(",\"cgroup\":\"/a\"") LINE(4100000, 400, ",\"cgroup\":\"/b\"")
+                            LINE(4100000, 1200, ",\"cgroup\":\"/a\""));
 }

@@ -189,14 +189,57 @@ CGROUPS(a_line_has_all_that_is_known)
     struct cgroup cgroup = {.id = 99, .path = path};
     cgroup_owner_parse(path, &cgroup.owner);
     tick_of(world, PID, &cgroup, 100);
-    expect_text(world,
-                "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"uid\":42,\"cgroup\":\"/kubepods.slice/"
-                "kubepods-pod00112233445566778899aabbccddeeff.slice/docker-"
-                "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope/user.slice/"
-                "user@7.service/app.slice/x.service\",\"unit\":\"user@7.service\","
-                "\"user_unit\":\"x.service\",\"container\":"
-                "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
-                "\"runtime\":\"docker\",\"pod\":\"00112233445566778899aabbccddeeff\"}\n");
+    expect_text(
+        world,
+        "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"uid\":42,\"ppid\":1,\"cgroup\":\"/kubepods.slice/"
+        "kubepods-pod00112233445566778899aabbccddeeff.slice/docker-"
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope/user.slice/"
+        "user@7.service/app.slice/x.service\",\"unit\":\"user@7.service\","
+        "\"user_unit\":\"x.service\",\"container\":"
+        "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
+        "\"runtime\":\"docker\",\"pod\":\"00112233445566778899aabbccddeeff\"}\n");
+}
+
+/* Its parent's line comes with it, and its parent's own; each once. */
+CGROUPS(what_a_process_descends_from_is_told_once)
+{
+    process_table_comm(world->processes, 40, 40, "make", true, 10);
+    process_table_fork(world->processes, 41, 40, 41, 40, 20);
+    process_table_comm(world->processes, 41, 41, "sh", true, 21);
+    process_table_fork(world->processes, 77, 41, 77, 41, 30);
+    process_table_comm(world->processes, 77, 77, "cc", true, 31);
+    struct process *parent = process_table_find(world->processes, 41, 30);
+    struct process *first = process_table_find(world->processes, 40, 20);
+    (void)read_all(world);
+    note(world, 77, &groups[A_X], 100);
+    assert_true(trace_take_parents(world->trace, process_table_find(world->processes, 77, 100)));
+    assert_true(trace_note_parent(world->trace, parent, 30));
+    assert_true(trace_note_parent(world->trace, first, 20));
+    expect_read(world, "data {\"pid\":77,\"boot_ts_ns\":\"30\",\"uid\":77,\"ppid\":41,"
+                       "\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\"}\n"
+                       "name 41/0 sh since 21\nname 41/41 sh since 21\n"
+                       "data {\"pid\":41,\"boot_ts_ns\":\"20\",\"uid\":41,\"ppid\":40}\n"
+                       "name 40/0 make since 10\nname 40/40 make since 10\n"
+                       "data {\"pid\":40,\"boot_ts_ns\":\"0\",\"uid\":40}\n");
+    note(world, 77, &groups[A_X], 110);
+    assert_false(trace_take_parents(world->trace, process_table_find(world->processes, 77, 110)));
+    assert_false(trace_note_parent(world->trace, parent, 30));
+    expect_read(world, "");
+    /* It is sampled all the same. */
+    note(world, 41, &groups[A_X], 120);
+    expect_read(world, "data {\"pid\":41,\"boot_ts_ns\":\"20\",\"uid\":41,\"ppid\":40,"
+                       "\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\"}\n");
+}
+
+/* A name that comes to be known later may hold from before: it must not be hidden. */
+CGROUPS(a_parent_without_a_name_is_not_called_unknown)
+{
+    process_table_fork(world->processes, 77, 41, 77, 41, 30);
+    (void)read_all(world);
+    note(world, 77, NULL, 100);
+    assert_true(trace_note_parent(world->trace, process_table_find(world->processes, 41, 30), 30));
+    expect_read(world, "data {\"pid\":77,\"boot_ts_ns\":\"30\",\"uid\":77,\"ppid\":41}\n"
+                       "data {\"pid\":41,\"boot_ts_ns\":\"0\",\"uid\":41}\n");
 }
 
 CGROUPS(odd_bytes_are_escaped_and_long_texts_cut)
@@ -205,7 +248,7 @@ CGROUPS(odd_bytes_are_escaped_and_long_texts_cut)
     struct cgroup cgroup = {.id = 99, .path = "/lxc.payload.\"\\\n\xff"};
     cgroup_owner_parse(cgroup.path, &cgroup.owner);
     tick_of(world, PID, &cgroup, 100);
-    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"uid\":42,"
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"uid\":42,\"ppid\":1,"
                        "\"cgroup\":\"/lxc.payload.\\\"\\\\\\u000a\xEF\xBF\xBD\","
                        "\"container\":\"\\\"\\\\\\u000a\xEF\xBF\xBD\",\"runtime\":\"lxc\"}\n");
 
@@ -639,7 +682,7 @@ CGROUPS(another_user_is_told_from_the_exec_on)
     process_table_comm(world->processes, PID, PID, "su", true, 250);
     tick(world, A_X, 300);
     tick(world, A_X, 310);
-    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"300\",\"uid\":0,"
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"300\",\"uid\":0,\"ppid\":1,"
                        "\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\"}\n");
     tick(world, A_X, 320);
     expect_lines(world, "");
@@ -674,7 +717,7 @@ CGROUPS(many_users_do_not_begin_the_count_anew)
     owner_of = root;
     process_table_comm(world->processes, PID, PID, "su", true, 310);
     tick(world, A_X, 320);
-    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"320\",\"uid\":0}\n");
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"320\",\"uid\":0,\"ppid\":1}\n");
 }
 
 static uint32_t unknown_user(int32_t pid)
@@ -687,13 +730,13 @@ CGROUPS(a_user_that_is_learnt_late_is_that_of_the_beginning)
 {
     owner_of = unknown_user;
     tick(world, A_X, 100);
-    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"cgroup\"");
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"ppid\":1,\"cgroup\"");
     struct process_scan scan = {
         .pid = PID, .begin_ns = 150, .end_ns = 160, .account_known = true, .account = 7};
     process_table_scan(world->processes, &scan);
     tick(world, A_X, 200);
     tick(world, A_X, 201);
-    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"uid\":7,\"cgroup\"");
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"uid\":7,\"ppid\":1,\"cgroup\"");
     expect_lines(world, "");
 }
 

@@ -49,6 +49,12 @@ struct trace *trace_free(struct trace *trace);
 void trace_note(struct trace *trace, struct process *process, const struct cgroup *cgroup,
                 uint64_t time_ns);
 
+/* Whether the log has nothing yet of what a process descends from: true once in each log. */
+bool trace_take_parents(struct trace *trace, const struct process *process);
+/* Writes what a process was called and who made it, at the time at which it made another one that
+ * has been noted, as far as there is room. Returns as trace_take_parents(), of the parent. */
+bool trace_note_parent(struct trace *trace, struct process *parent, uint64_t time_ns);
+
 /* Whether the next sample begins a new log: what has been written must be noted before. */
 bool trace_is_full(const struct trace *trace);
 
