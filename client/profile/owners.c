@@ -29,6 +29,7 @@ void owners_done(struct owners *table)
 {
     intern_done(&table->owners);
     names_done(&table->of_processes);
+    process_lines_done(&table->lines);
     free(table->labels);
     *table = (struct owners){0};
 }
@@ -38,6 +39,48 @@ static int take_text(const struct lines *lines, const cJSON *line, const char *n
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, name));
     *ret = INTERN_NONE;
     return text == NULL || text[0] == '\0' ? 0 : intern_add(lines->texts, text, strlen(text), ret);
+}
+
+/* The arguments of a command line as one text, with spaces between them. */
+static int take_command(const struct lines *lines, const cJSON *arguments, uint32_t *ret)
+{
+    cleanup_(freep) char *text = NULL;
+    size_t used = 0;
+    *ret = INTERN_NONE;
+    if (!cJSON_IsArray(arguments)) {
+        return 0;
+    }
+    const cJSON *argument = NULL;
+    cJSON_ArrayForEach(argument, arguments)
+    {
+        const char *own = cJSON_GetStringValue(argument);
+        size_t own_bytes = own == NULL ? 0 : strlen(own);
+        char *longer = realloc(text, used + own_bytes + 2);
+        if (longer == NULL) {
+            return -ENOMEM;
+        }
+        text = longer;
+        if (used > 0) {
+            text[used++] = ' ';
+        }
+        memcpy(text + used, own == NULL ? "" : own, own_bytes);
+        used += own_bytes;
+    }
+    return used == 0 ? 0 : intern_add(lines->texts, text, used, ret);
+}
+
+/* What a line says of the process's parent and command line. */
+static int take_descent(const struct lines *lines, const cJSON *line, const struct name *said)
+{
+    struct process_line descent = {
+        .pid = said->pid, .segment = lines->segment, .since_ns = said->since_ns};
+    const cJSON *parent = cJSON_GetObjectItemCaseSensitive(line, "ppid");
+    if (!data_read_u64(parent, &descent.parent_pid)) {
+        descent.parent_pid = PROCESS_PARENT_UNKNOWN;
+    }
+    int r =
+        take_command(lines, cJSON_GetObjectItemCaseSensitive(line, "cmdline"), &descent.command);
+    return r < 0 ? r : process_lines_add(&lines->table->lines, &descent);
 }
 
 static int add_line(const cJSON *line, void *userdata)
@@ -68,7 +111,8 @@ static int add_line(const cJSON *line, void *userdata)
                     ? (uint32_t)uid
                     : PROFILE_UID_UNKNOWN;
     r = r < 0 ? r : intern_add(&lines->table->owners, &owner, sizeof owner, &said.item);
-    return r < 0 ? r : names_add(&lines->table->of_processes, &said);
+    r = r < 0 ? r : names_add(&lines->table->of_processes, &said);
+    return r < 0 ? r : take_descent(lines, line, &said);
 }
 
 int owners_add_lines(struct owners *table, struct intern *texts, uint32_t segment,
@@ -195,6 +239,7 @@ int owners_seal(struct owners *table, struct intern *texts)
     size_t count = table->owners.item_count;
     uint32_t unknown = 0;
     names_seal(&table->of_processes);
+    process_lines_seal(&table->lines);
     free(table->labels);
     table->labels = calloc(count + 1, sizeof *table->labels);
     int r = table->labels == NULL ? -ENOMEM : intern_add(texts, UNKNOWN, strlen(UNKNOWN), &unknown);

@@ -10,6 +10,7 @@
 
 #include "intern.h"
 #include "names.h"
+#include "process_lines.h"
 #include "profile.h"
 #include "recording.h"
 
@@ -20,8 +21,9 @@ struct owner_labels {
 
 /* All zero is an empty table. */
 struct owners {
-    struct intern owners;      /* struct profile_owner */
-    struct names of_processes; /* items of it */
+    struct intern owners;       /* struct profile_owner */
+    struct names of_processes;  /* items of it */
+    struct process_lines lines; /* what they say of parents and command lines */
     struct owner_labels
         *labels;              /* owned; by item, and one more for unknown owners; from seal() on */
     uint64_t malformed_count; /* lines that could not be read */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define OBJECT_DEPTH_MAX 16
-#define LINE_DEPTH       1
+#define LINE_DEPTH       2 /* of a line of Data: an object, and arrays in it */
 
 bool data_is_named(const struct fxt_data *data, const char *name)
 {

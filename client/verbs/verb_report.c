@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "load.h"
 #include "options.h"
+#include "process_tree.h"
 #include "report.h"
 #include "select_options.h"
 #include "tree_print.h"
@@ -35,6 +36,7 @@ struct report_request {
     double min_percent;
     struct selection selection;
     bool has_tree;
+    bool has_processes;
     bool is_inverted;
     bool has_books;
     bool has_series;
@@ -106,6 +108,10 @@ static const struct verb_option options[] = {
     {0, "callers", "F", "a tree of what called the function F; F may be a glob", options_text,
      AT(callers_of), 0},
     {0, "callees", "F", "a tree of what F called", options_text, AT(callees_of), 0},
+    {0, "processes", NULL,
+     "a tree of processes, each below the one that made it, with\n"
+     "their command lines; those that are alike are one row",
+     options_flag, AT(has_processes), 0},
     {0, "annotate", "F",
      "where in F the time went: by lines of its source, or by\n"
      "instructions where that is not on this machine",
@@ -137,7 +143,8 @@ static const struct command_line line = {
     .usage = "profctl report FILE [VIEW] [OPTION...]",
     .help = "Shows where the time of a recording went, as a list or a tree. FILE may be\n"
             "compressed with gzip; \"-\" is standard input.\n",
-    .more_help = "VIEW is --tree, --callers F, --callees F or --annotate F; without one, a list.\n"
+    .more_help = "VIEW is --tree, --callers F, --callees F, --processes or --annotate F; without\n"
+                 "one, a list.\n"
                  "self counts the samples that were in the row itself, total also those that it\n"
                  "had called, each stack once. In a tree a sample is on one path: the callees of\n"
                  "F are those of its outermost call, the callers those of its innermost.\n",
@@ -210,6 +217,26 @@ static int print_tree(const struct report_request *request, const struct profile
     return r < 0 ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
 }
 
+static int print_processes(const struct report_request *request, const struct profile *profile,
+                           const struct summary *summary)
+{
+    struct page page;
+    const double min_percent =
+        request->min_percent == MIN_PERCENT_UNSAID ? MIN_PERCENT_DEFAULT : request->min_percent;
+    int r = 0;
+    if (request->is_json) {
+        r = process_tree_print_json(stdout, profile, summary, min_percent);
+    } else {
+        page_open(request->is_wide, &page);
+        r = process_tree_print_text(&page, profile, summary, min_percent);
+        if (r == 0) {
+            summary_print_foot(&page, profile, summary, request->has_books);
+        }
+        page_close(&page);
+    }
+    return r < 0 ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
+}
+
 static int print_annotation(const struct report_request *request, const struct profile *profile,
                             const struct summary *summary)
 {
@@ -248,6 +275,7 @@ static int print_report(const struct report_request *request)
         return complain("%s: there is not enough memory", request->path);
     }
     int print_status = request->annotated != NULL ? print_annotation(request, profile, &summary)
+                       : request->has_processes   ? print_processes(request, profile, &summary)
                        : is_tree(request)         ? print_tree(request, profile, &summary)
                                                   : print_flat(request, profile, &summary);
     return print_status == EXIT_DONE ? status : print_status;
@@ -271,10 +299,10 @@ static int check_annotation(const struct report_request *request)
 static int check_views(const struct report_request *request)
 {
     if (request->has_tree + (request->callers_of != NULL) + (request->callees_of != NULL) +
-            (request->annotated != NULL) >
+            request->has_processes + (request->annotated != NULL) >
         1) {
-        return options_refuse(&line, "--tree, --callers, --callees, --annotate: are one view each; "
-                                     "leave all but one out");
+        return options_refuse(&line, "--tree, --callers, --callees, --processes, --annotate: are "
+                                     "one view each; leave all but one out");
     }
     if (request->annotated != NULL) {
         return check_annotation(request);
@@ -282,9 +310,11 @@ static int check_views(const struct report_request *request)
     if (request->is_inverted && !request->has_tree) {
         return options_refuse(&line, "--inverted: turns a tree round; add --tree");
     }
-    if (is_tree(request)) {
+    if (is_tree(request) || request->has_processes) {
         if (request->by != REPORT_BY_FUNCTION) {
-            return options_refuse(&line, "--by: a tree is one of functions; leave --by out");
+            return request->has_processes
+                       ? options_refuse(&line, "--by: leave it out with --processes")
+                       : options_refuse(&line, "--by: a tree is one of functions; leave --by out");
         }
         if (request->sort != REPORT_SORT_SELF) {
             return options_refuse(&line, "--sort: a tree is by total; leave --sort out");

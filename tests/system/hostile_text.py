@@ -62,7 +62,7 @@ def check_reading(profctl, path):
         run(profctl, "report", path, "-n", "0", "--by", by, status=0)
         parse("report --json", run(profctl, "report", path, "-n", "0", "--by", by, "--json", status=0))
     run(profctl, "report", path, "-n", "0", "--per-second", status=0)
-    for view in (["--tree"], ["--tree", "--inverted"], ["--callers", "*"], ["--callees", "*"], ["--callers", FILE_NAME]):
+    for view in (["--tree"], ["--tree", "--inverted"], ["--callers", "*"], ["--callees", "*"], ["--processes"], ["--callers", FILE_NAME]):
         status = 1 if FILE_NAME in view else 0
         run(profctl, "report", path, "--min", "0", *view, status=status)
         run(profctl, "report", path, "--min", "0", "--wide", *view, status=status)

@@ -71,10 +71,13 @@ expect 2 '--sort: name: is neither self nor total' report --sort name a
 for percent in x -1 101 nan 1x ''; do
     expect 2 "--min: $percent: is not a percentage" report --tree --min "$percent" a
 done
-expect 2 '--tree, --callers, --callees, --annotate: are one view each' report --callers f --callees g a
+expect 2 '--tree, --callers, --callees, --processes, --annotate: are one view each' report --callers f --callees g a
 expect 2 '--inverted: turns a tree round; add --tree' report --inverted a
 expect 2 '--by: a tree is one of functions' report --tree --by thread a
 expect 2 '--sort: a tree is by total' report --tree --sort total a
+expect 2 '--by: leave it out with --processes' report --processes --by thread a
+expect 2 'are one view each' report --processes --tree a
+expect 2 '--inverted: turns a tree round' report --processes --inverted a
 expect 2 '-n: a tree has no limit of rows' report --tree -n 3 a
 expect 2 '--per-second: is for lists' report --tree --per-second a
 expect 2 '--min: cuts trees' report --min 3 a

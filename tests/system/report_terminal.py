@@ -18,12 +18,13 @@ import subprocess
 import sys
 import termios
 
-from recording_maker import BOOKS, SESSION, SYMBOLS, Recording
+from recording_maker import BOOKS, PROCESSES, SESSION, SYMBOLS, Recording
 
 PROFCTL, MAKER, FOLDER = sys.argv[1:]
 LONG = "a_namespace::" * 12 + "the_end"
 COLOUR = re.compile(r"\033\[[0-9;]*m")
 VIEWS = [[], ["--tree", "--min", "0"], ["--tree", "--inverted", "--min", "0"], ["--callers", LONG], ["--annotate", "evil*"],
+         ["--processes", "--min", "0"],
          ["--books"], ["--lines"], ["--per-second"],
          *(["--by", by] for by in ("module", "process", "command", "thread", "cpu", "line"))]
 
@@ -34,6 +35,8 @@ def make(path):
     made.data(SYMBOLS, *({"build_id": "ab", "module": "/opt/" + "very_long_folder/" * 8 + "library_of_somebody.so",
                           "start": hex(64 * i), "size": 64, "name": name} for i, name in enumerate((LONG, "evil\033[2J\u009b1m\u202e"))))
     made.name(7, 0, "comm\033]0;\a\u009b")
+    made.data(PROCESSES, *({"pid": pid, "boot_ts_ns": "0", "ppid": pid + 1 if pid < 47 else 0, "cmdline": ["/opt/evil\033[2J\u009b1m\u202e", LONG, "x" * 99, "\u2066\n"]}
+                           for pid in range(7, 48)))  # deeper than the page is wide
     made.data(SESSION, {"session": "a", "host": "host\033[2J", "kernel": "6.1", "config": {"targets": {"comms": ["x\u202e"] * 64}}})
     counts = {"expected": 12345678, "received": 12300000, "lost": 0, "throttled": 45678, "missed": 1234567, "idle": 0,
               "unexplained": 0, "kept": 12300000, "filtered": 0, "dropped": 0}

@@ -4,7 +4,7 @@ What `profctl report` counts is counted again, slowly, from `dump --json`: repor
 
 An oracle names the frames of each sample by the rules of docs/trace-format.md ("Putting it together") and profctl(1)
 (the markers), and counts each view by its definition: lists by self and total, the tree from the root and from the
-leaves, the callers and callees of functions, and rows by the second. The report must have the same nodes with the same numbers, at any
+leaves, the callers and callees of functions, the tree of processes, and rows by the second. The report must have the same nodes with the same numbers, at any
 `--min`. Inlined functions and lines are not in a recording; for these the stacks are those of `export --format folded`.
 """
 import bisect
@@ -39,6 +39,7 @@ class Recording:
     def __init__(self, profctl, path):
         self.modules, self.names = {}, collections.defaultdict(list)
         self.mmaps, self.symbols = collections.defaultdict(list), collections.defaultdict(dict)
+        self.lines = collections.defaultdict(list)
         samples, completions = [], {}
         for line in run(profctl, "dump", "--json", path).splitlines():
             record = json.loads(line)
@@ -53,11 +54,14 @@ class Recording:
             elif kind == "data" and record["name"] == "cpu-profilerd.symbols":
                 value = record["value"]
                 self.symbols[value["build_id"], value["module"]][int(value["start"], 16)] = value["size"], value["name"]
+            elif kind == "data" and record["name"] == "cpu-profilerd.processes":
+                value = record["value"]
+                self.lines[value["pid"]].append((int(value["boot_ts_ns"]), value.get("ppid"), value.get("cmdline")))
             elif kind == "sample" and "continuation_completion" in record:
                 completions[record["continuation_completion"]] = record
             elif kind == "sample":
                 samples.append(record)
-        for rows in (*self.names.values(), *self.mmaps.values()):
+        for rows in (*self.names.values(), *self.mmaps.values(), *self.lines.values()):
             rows.sort(key=lambda row: row[0])
         self.starts = {key: sorted(table) for key, table in self.symbols.items()}
         self.known = {}
@@ -70,6 +74,35 @@ class Recording:
         names = self.names.get(sample["pid"], [])
         at = bisect.bisect_right(names, sample["time_ns"], key=lambda row: row[0])
         return names[at - 1][1] if at else {0: "[outside]", -1: "[exited]"}.get(sample["pid"], "[unknown]")
+
+    def lives(self, pid):
+        """[(begin, parent, command)] of the processes that had a pid: another parent is another process."""
+        lives = []
+        for since, parent, command in self.lines.get(pid, []):
+            if not lives or parent is not None and lives[-1][1] not in (None, parent):
+                lives.append([since, parent, None])
+            lives[-1][1] = lives[-1][1] if parent is None else parent
+            lives[-1][2] = None if not command else " ".join(command) or None
+        return lives
+
+    def process(self, pid, time_ns):
+        """The process that had a pid at a time, as (pid, begin)."""
+        lives = self.lives(pid)
+        begun = [life for life in lives if life[0] <= time_ns]
+        return pid, (begun[-1] if begun else lives[0] if lives else (0,))[0]
+
+    def describe(self, process):
+        """Its parent, name and command."""
+        pid, begin = process
+        lives = self.lives(pid)
+        at = next((at for at, life in enumerate(lives) if life[0] == begin), None)
+        if at is None:
+            return None, None, None
+        _, parent, command = lives[at]
+        end = lives[at + 1][0] if at + 1 < len(lives) else float("inf")
+        names = [name for since, name in self.names.get(pid, []) if since < end]
+        parent = None if parent is None or not self.lives(parent) else self.process(parent, begin)
+        return parent, names[-1] if names else None, command
 
     def module_at(self, pid, address, time_ns):
         for since, start, size, vaddr, module in reversed(self.mmaps.get(pid, [])):
@@ -159,10 +192,67 @@ def tree_of(stacks, view, function, least):
     return tree
 
 
+def shared_words(commands):
+    lists = [command.split(" ") for command in commands if command is not None]
+    words = []
+    for column in zip(*lists):
+        if len(set(column)) > 1:
+            break
+        words.append(column[0])
+    return " ".join(words) or None
+
+
+def process_tree(recording, least):
+    """{path: [total, self, cut, cut rows, processes]} of the rows that are not cut."""
+    selfs, names = collections.Counter(), {}
+    for name, pid, _, time_ns in recording.tasks:
+        process = recording.process(pid, time_ns)
+        selfs[process] += 1
+        names[process] = name
+    known, waiting = {}, list(selfs)
+    while waiting:
+        process = waiting.pop()
+        if process not in known:
+            parent, name, command = recording.describe(process)
+            known[process] = parent, name or names.get(process, "[unknown]"), command
+            waiting += [parent] if parent else []
+    for process in sorted(known):  # a circle is cut above the process from which it came back to its beginning
+        walk = [process]
+        while known[walk[-1]][0] and known[walk[-1]][0] not in walk:
+            walk.append(known[walk[-1]][0])
+        if known[walk[-1]][0]:
+            known[walk[-1]] = (None, *known[walk[-1]][1:])
+    children, totals = collections.defaultdict(list), collections.Counter()
+    for process, (parent, _, _) in known.items():
+        children[parent].append(process)
+        up = process
+        while up:
+            totals[up] += selfs[process]
+            up = known[up][0]
+    tree, waiting = {}, [((), None)]
+    while waiting:
+        path, members = waiting.pop()
+        below = children[None] if members is None else [child for member in members for child in children[member]]
+        rows, commands = collections.defaultdict(list), collections.defaultdict(set)
+        for process in below:
+            commands[known[process][1]].add(known[process][2])
+        for process in below:
+            _, name, command = known[process]
+            is_shared = len(commands[name]) > 3
+            rows[name, shared_words(commands[name]) if is_shared else command, is_shared].append(process)
+        cut = [row for row in rows.values() if sum(totals[process] for process in row) < least]
+        tree[path] = [len(recording.tasks) if members is None else sum(totals[process] for process in members),
+                      sum(selfs[process] for process in members or []), sum(totals[process] for row in cut for process in row),
+                      len(cut), len(known if members is None else members)]
+        waiting += [(path + (key,), row) for key, row in rows.items() if row not in cut]
+    return tree
+
+
 def told_tree(report, label):
     """The same of a report, whose nodes must be in order."""
     paths, last, tree = [], {}, {}
-    for node in report["tree"]:
+    nodes = report.get("tree", report.get("processes"))
+    for node in nodes:
         parent = node["parent"]
         path = () if parent is None else paths[parent] + (label(node),)
         total = node["total"]
@@ -170,9 +260,10 @@ def told_tree(report, label):
         assert parent is None or total <= last.get(parent, total), "siblings are not by total"
         last[parent] = total
         paths.append(path)
-        counts = [total, node.get("self", node.get("root")), node["cut"], node["cut_branches"]]
-        tree[path] = [a + b for a, b in zip(tree.get(path, [0] * 4), counts)]
-    assert all(node["parent"] is None or node["parent"] < at for at, node in enumerate(report["tree"]))
+        counts = [total, node.get("self", node.get("root")), node["cut"], node.get("cut_branches", node.get("cut_rows"))]
+        counts += [node["processes"]] if "processes" in node else []
+        tree[path] = [a + b for a, b in zip(tree.get(path, [0] * len(counts)), counts)]
+    assert all(node["parent"] is None or node["parent"] < at for at, node in enumerate(nodes))
     return tree
 
 
@@ -183,7 +274,7 @@ class Judge:
 
     def report(self, *options):
         report = json.loads(run(self.profctl, "report", "--json", "--no-demangle", *options, self.path))
-        kind = report["by"], report.get("view"), "debug_files" in report, "series_seconds" in report
+        kind = report["by"], report.get("view"), "debug_files" in report, "series_seconds" in report, "processes" in report
         if kind not in self.validated:
             self.validated.add(kind)
             SCHEMA.validate(report)
@@ -237,6 +328,14 @@ class Judge:
             self.expect(f"--by {by}", told, {key: (count, count, len(processes[key]) if by == "command" else None)
                                              for key, count in counts.items()})
 
+    def processes(self, recording):
+        for least in ("0", "4"):
+            report = self.report("--processes", "--min", least)
+            counted = process_tree(recording, float(least) * len(recording.tasks) / 100)
+            self.expect(f"--processes --min {least}",
+                        told_tree(report, lambda row: (row["name"], row["command"], row["is_shared"])), counted)
+        return max(len(path) for path in process_tree(recording, 0))
+
     def trees(self, stacks, option, label):
         counts, recursive = collections.Counter(), set()
         for stack, _ in stacks:
@@ -275,12 +374,13 @@ def judge(profctl, path):
     stacks = recording.samples
     judge.lists(stacks)
     judge.tasks(recording.tasks)
+    depth = judge.processes(recording)
     recursive = judge.trees(stacks, [], plain)
     judge.trees(folded_stacks(profctl, path, "--inline"), ["--inline"], folded)
     cut = sum(is_cut for _, is_cut in stacks)
     kernel = sum(any(frame[1] == "[kernel]" for frame in stack) for stack, _ in stacks)
     print(f"{os.path.basename(path)}: {len(stacks)} samples, {cut} of them cut, {kernel} in the kernel; {recursive} functions "
-          f"call themselves; {judge.compared} nodes compared, {judge.bad} views differ")
+          f"call themselves; processes are {depth} deep; {judge.compared} nodes compared, {judge.bad} views differ")
     return judge.bad
 
 

@@ -10,7 +10,7 @@ MAKER=${MAKER:-$BUILD_DIR/bin/recording_maker}
 python3 - "$SOURCE_DIR/tests/system" "$MAKER" "$WORK/made.fxt" <<'PYTHON' || fail "the recording cannot be made"
 import random, sys
 sys.path.insert(0, sys.argv[1])
-from recording_maker import Recording, SYMBOLS
+from recording_maker import Recording, PROCESSES, SYMBOLS
 draw = random.Random(1)
 made = Recording()
 modules = [(7, 1, "/bin/app", "ab"), (7, 2, "/lib/x.so", "cd"), (7, 3, "[anon]", ""), (0, 4, "[kernel]", ""), (9, 1, "/bin/app", "ab")]
@@ -28,11 +28,28 @@ made.name(11, 0, "kthread")
 def stack(pid, most):
     places = [start + 64 * draw.randrange(6) + draw.randrange(4) for start in starts[pid]] + [0x10]
     return [draw.choice(places) for _ in range(draw.randrange(1, most))]
+# Who made whom: pids that are there twice, parents without samples, a circle, one that is not known, and commands of
+# which few and many differ. Each of 30 to 69 begins when its first sample is taken.
+def line(pid, since, parent=None, *command):
+    return {"pid": pid, "boot_ts_ns": str(since), **({} if parent is None else {"ppid": parent}), **({"cmdline": command} if command else {})}
+lines = [line(1, 0, None, "/sbin/init"), line(7, 0, 1, "/bin/app", "-x", "two words"), line(9, 0, 20), line(20, 0, 1, "sh", "-c", "x y"),
+         line(9, 150000, 20, "other", "1"), line(11, 0, 2), line(21, 0, 22), line(22, 0, 21), line(23, 0, 99)]
+for pid in range(30, 70):
+    lines.append(line(pid, 400000 + 1000 * (pid - 30), 20 if pid % 2 else 7, "cc", "-c", *(["-O2", f"{pid}.c"] if pid < 60 else [str(pid % 4 // 2)])))
+    made.name(pid, 0, "cc1" if pid < 60 else "cc")
+lines += [line(31, 500000, 30, "cc", "again"), line(31, 600000, 30)]
+draw.shuffle(lines)
+made.data(PROCESSES, *lines)
+made.name(20, 0, "sh")
+made.name(21, 0, "loop")
+made.name(22, 0, "loop")
 for _ in range(400):
     pid = draw.choice((7, 7, 7, 9))
     user = stack(pid, 9) if draw.random() < 0.9 else []
     kernel = draw.choice((None, None, stack(0, 5)))
     made.stack(pid, user, kernel, quality=draw.choice((1, 1, 2, 4, 6, 7)) if user else 0)
+for pid in [*range(30, 70), 21, 22, 23, 31, 31] * 2:
+    made.stack(pid, [0x10], None, quality=1)
 for _ in range(5):
     made.stack(11, [], draw.choice((None, stack(0, 4))), quality=0)
 made.write(*sys.argv[2:])
