@@ -214,6 +214,29 @@ int proc_parse_real_uid(const char *text, uint32_t *ret)
     return parse_uids(text, ret, &effective);
 }
 
+int proc_parse_only_uid(const char *text, uint32_t *ret)
+{
+    enum {
+        UIDS = 4
+    };
+    const char *cursor = strstr(text, "\nUid:");
+    uint64_t uids[UIDS] = {0};
+    cursor = cursor == NULL ? "" : cursor + strlen("\nUid:");
+    for (size_t i = 0; i < UIDS; i++) {
+        if (*cursor++ != '\t' || !parse_decimal(&cursor, &uids[i]) || uids[i] > UINT32_MAX) {
+            return -EBADMSG;
+        }
+        if (uids[i] != uids[0]) {
+            return -EPERM;
+        }
+    }
+    if (*cursor != '\n') {
+        return -EBADMSG;
+    }
+    *ret = (uint32_t)uids[0];
+    return 0;
+}
+
 int32_t proc_parse_id(const char *name)
 {
     uint64_t id = 0;

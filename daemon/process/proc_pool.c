@@ -16,6 +16,7 @@
  */
 #include "proc_pool.h"
 
+#include "account.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "hung_processes.h"
@@ -75,6 +76,7 @@ static int memory_error;
 struct proc_pool {
     struct thread_pool pool;
     bool cgroups;
+    struct command_right commands;
     struct queue queues[PROC_URGENCIES];
     struct queue done;
     size_t done_bytes;
@@ -324,6 +326,7 @@ static bool begin(void *owner, size_t number)
         .urgency = slot->answer->urgency,
         .pid = slot->answer->scan.pid,
         .cgroups = reader->cgroups,
+        .commands = reader->commands,
     };
     slot->start_time_ns = 0;
     slot->account = slot->answer->scan.account;
@@ -404,6 +407,13 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
     return 0;
 }
 
+void proc_pool_read_commands(struct proc_pool *reader, const struct command_right *right)
+{
+    lock(reader);
+    reader->commands = *right;
+    unlock(reader);
+}
+
 /* Frees all requests and answers, those of lost threads too. */
 static void drop_requests(struct proc_pool *reader)
 {
@@ -452,11 +462,21 @@ static int find_room(const struct queue *queue, enum proc_part part, int32_t pid
                : -EAGAIN;
 }
 
+/* Whether a right can cover the command line of a process that is charged to an account. */
+static bool may_be_covered(const struct command_right *right, uint32_t account)
+{
+    return right->is_given && account != PROCESS_OWNER_UNKNOWN &&
+           (right->uid == 0 || account == account_of(right->uid));
+}
+
 int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc_part part,
                   int32_t pid)
 {
     struct queue *queue = &reader->queues[urgency];
     const uint32_t account = pid == 0 ? 0 : process_owner(pid);
+    if (part == PROC_PART_COMMAND && !may_be_covered(&reader->commands, account)) {
+        return -EAGAIN;
+    }
     lock(reader);
     int r = find_room(queue, part, pid, account);
     struct proc_reading *request = r == 0 ? proc_reading_failed(part, pid, (int)urgency) : NULL;

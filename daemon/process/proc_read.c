@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads /proc/PID/{stat,status,task/TID/comm,maps,cgroup}. A process's folder is opened once and
- * all is read beneath it, so nothing of another process with the same pid can slip in; its stat is
- * read before and after, so a reading that an exec cuts in two shows. One open maps file belongs to
- * one address space and never mixes two. Reading stat and status never
- * hangs, and shows before the rest which user the process belongs to.
+ * Reads /proc/PID/{stat,status,task/TID/comm,maps,cmdline,cgroup}. A process's folder is opened
+ * once and all is read beneath it, so nothing of another process with the same pid can slip in; its
+ * stat is read before and after, so a reading that an exec cuts in two shows. One open maps file
+ * belongs to one address space and never mixes two. Reading stat and status never hangs, and shows
+ * before the rest which user the process belongs to.
+ *
+ * A command line is memory of the process. It is read only of processes that the right of a request
+ * covers: whose they are is found out before it is read and again behind it, and an exec in between
+ * shows as above.
  *
  * Mappings are asked for one by one where the kernel answers that (proc_map.h), and read as text
  * where it does not. Every text has a bound; a longer one is cut at its last whole line. What was
@@ -26,6 +30,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TEXT_BYTES_MIN ((size_t)4096)
 #define BYTES_KEPT     ((size_t)256 << 10) /* a larger buffer does not outlive its process */
@@ -44,6 +49,8 @@ struct proc_read {
     struct text line;
     struct text maps;
     struct text cgroups;
+    char command[PROCESS_COMMAND_MAX];
+    uint32_t only_uid; /* of the process at hand: command_right.h */
     struct scanned_thread *threads;
     size_t thread_capacity;
     struct mapping_description *mappings; /* their paths point into maps */
@@ -299,11 +306,47 @@ static void read_uid(struct proc_read *scan, int pid_fd, struct proc_reading *re
     }
     reading->uid = uid;
     process->identity_read = r == 0;
+    if (r < 0 || proc_parse_only_uid(scan->line.bytes, &scan->only_uid) < 0) {
+        scan->only_uid = COMMAND_OF_NOBODY;
+    }
     if (r == 0 && uid == 0) {
         r = proc_parse_real_uid(scan->line.bytes, &uid);
     }
     process->account_known = r == 0;
     process->account = r == 0 ? account_of(uid) : PROCESS_ACCOUNT_UNKNOWN;
+}
+
+/* Whose alone the process is: the kernel gives its files to root unless it is dumpable. */
+static uint32_t only_owner(const struct proc_read *scan, const struct stat *file)
+{
+    return file->st_uid == scan->only_uid ? scan->only_uid : COMMAND_OF_NOBODY;
+}
+
+/* Reads the command line if the right covers it. */
+static void read_command(struct proc_read *scan, int pid_fd, const struct command_right *right,
+                         struct process_scan *process)
+{
+    struct stat before;
+    struct stat after;
+    if (!right->is_given) {
+        return;
+    }
+    cleanup_(closep) int fd = openat(pid_fd, "cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &before) < 0 ||
+        !command_right_covers(right, only_owner(scan, &before))) {
+        return;
+    }
+    ssize_t size = read(fd, scan->command, sizeof scan->command);
+    if (size <= 0 || fstatat(pid_fd, "cmdline", &after, 0) < 0 ||
+        only_owner(scan, &after) != only_owner(scan, &before)) {
+        return;
+    }
+    while (size > 0 && scan->command[size - 1] == '\0') {
+        size--;
+    }
+    process->command = scan->command;
+    process->command_bytes = (size_t)size;
+    process->command_uid = only_owner(scan, &after);
 }
 
 static int open_process(const struct proc_read *scan, int32_t pid)
@@ -334,8 +377,8 @@ static int read_parts(struct proc_read *scan, int pid_fd, const struct proc_requ
     if (request->part == PROC_PART_ALL || stat->state == 'Z') {
         r = read_threads(scan, pid_fd, stat, process);
     }
-    if (request->part != PROC_PART_MAPPINGS && request->cgroups &&
-        read_text(pid_fd, "cgroup", &scan->cgroups) < 0) {
+    if (request->part != PROC_PART_MAPPINGS && request->part != PROC_PART_COMMAND &&
+        request->cgroups && read_text(pid_fd, "cgroup", &scan->cgroups) < 0) {
         scan->cgroups.size = 0;
     }
     if (r < 0 || request->part == PROC_PART_IDENTITY || stat->kernel_thread) {
@@ -343,7 +386,13 @@ static int read_parts(struct proc_read *scan, int pid_fd, const struct proc_requ
     }
     process->mappings_missing =
         !guard->lets(request->pid, process->start_time_ns, process->account, guard->userdata);
-    return process->mappings_missing ? 0 : read_maps(scan, pid_fd, stat, process);
+    if (!process->mappings_missing && request->part != PROC_PART_COMMAND) {
+        r = read_maps(scan, pid_fd, stat, process);
+    }
+    if (r == 0 && !process->mappings_missing && request->part != PROC_PART_MAPPINGS) {
+        read_command(scan, pid_fd, &request->commands, process);
+    }
+    return r;
 }
 
 /* Everything between the two readings of stat. */
@@ -443,7 +492,7 @@ static struct proc_reading *pack(const struct proc_read *scan, const struct proc
     const size_t thread_bytes = process->thread_count * sizeof *process->threads;
     const size_t pid_bytes = reading->pid_count * sizeof *reading->pids;
     size_t bytes = sizeof *reading + mapping_bytes + thread_bytes + pid_bytes;
-    bytes += scan->cgroups.size + 1;
+    bytes += scan->cgroups.size + 1 + process->command_bytes;
     for (size_t i = 0; i < process->mapping_count; i++) {
         bytes += strlen(scan->mappings[i].path) + 1;
     }
@@ -460,6 +509,7 @@ static struct proc_reading *pack(const struct proc_read *scan, const struct proc
     packed->pids = put(&to, scan->pids, pid_bytes);
     packed->cgroups = put(&to, scan->cgroups.bytes, scan->cgroups.size);
     *to++ = '\0';
+    packed->scan.command = put(&to, process->command, process->command_bytes);
     for (size_t i = 0; i < process->mapping_count; i++) {
         mappings[i].path = put(&to, mappings[i].path, strlen(mappings[i].path) + 1);
     }

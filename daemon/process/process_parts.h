@@ -9,6 +9,7 @@
 
 #include "path_set.h"
 #include "process_table.h"
+#include "quota.h"
 
 #define PROCESS_SHARE_BUCKETS_LOG 8
 
@@ -33,6 +34,7 @@ struct process_account {
     size_t older_name_count;
     uint64_t lost_ns; /* until when records were lost, the last time */
     struct path_set paths;
+    struct quota command_bytes;
     struct process_share *shares[1 << PROCESS_SHARE_BUCKETS_LOG];
     bool root_refused; /* something of root's found no place */
 };
@@ -54,6 +56,14 @@ bool process_share_allows(struct process_account *table, const struct process_sh
 /* Charges all that a process holds to another account, which is never refused. Without memory
  * nothing changes. */
 void process_share_move(struct process_account *table, struct process *process, uint32_t account);
+
+/* Gives a reference back; NULL is none. */
+void process_command_put(struct process_account *table, struct process_command *command);
+void process_command_inherit(struct process *child, struct process *parent);
+void process_command_forget(struct process_account *table, struct process *process);
+/* Takes that of a scan, if it has one. */
+void process_command_take(struct process_account *table, struct process *process,
+                          const struct process_scan *scan);
 
 /* The thread `tid` that lived at `time_ns`, or NULL. */
 struct thread *process_threads_find(struct process *process, int32_t tid, uint64_t time_ns);

@@ -36,6 +36,8 @@ struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *
     if (table != NULL) {
         table->account.on_file_free = on_file_free;
         table->account.userdata = userdata;
+        table->account.command_bytes.max = PROCESS_TABLE_COMMANDS_MAX;
+        table->account.command_bytes.parts = 2;
         process_table_begin_round(table);
     }
     return table;
@@ -50,6 +52,7 @@ static void free_process(struct process_table *table, struct process *process)
 {
     process_threads_done(&table->account, process);
     process_mappings_done(&table->account, process);
+    process_command_forget(&table->account, process);
     table->free_places[table->free_count++] = (uint32_t)process->place;
     table->account.counts.process_count--;
     process->share->process_count--;
@@ -262,6 +265,7 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
     }
     if (child->exec_ns == 0 && !child->scanned && parent != NULL) {
         inherit(table, child, parent, time_ns);
+        process_command_inherit(child, parent);
     }
     process_threads_fork(&table->account, child, tid,
                          parent == NULL ? NULL : process_threads_find(parent, parent_tid, time_ns),
@@ -296,6 +300,7 @@ static void exec_process(struct process_table *table, struct process *process, i
     }
     process_threads_end_others(process, tid, time_ns);
     process_mappings_exec(&table->account, process, time_ns);
+    process_command_forget(&table->account, process);
     process->exec_ns = time_ns;
     if (process->anew_ns < table->account.lost_ns) {
         process->anew_ns = time_ns;
@@ -440,6 +445,7 @@ void process_table_scan(struct process_table *table, const struct process_scan *
     }
     process->kernel_thread = scan->kernel_thread;
     take_account(table, process, scan);
+    process_command_take(&table->account, process, scan);
     if (scan->identity_read) {
         process->identity_ns = scan->end_ns;
         process->identity_matches = scan->identity_matches;
@@ -459,6 +465,17 @@ void process_table_scan(struct process_table *table, const struct process_scan *
         process->scan_differs = false;
     }
     list(table, process);
+}
+
+struct process *process_table_command(struct process_table *table, const struct process_scan *scan)
+{
+    struct process *newest = scan->pid <= 0 ? NULL : find_newest(table, scan->pid);
+    if (newest == NULL || newest->to_ns != TIME_OPEN_NS || newest->exec_ns > scan->begin_ns ||
+        newest->from_ns > scan->begin_ns || scan->start_time_ns > newest->start_time_ns) {
+        return NULL;
+    }
+    process_command_take(&table->account, newest, scan);
+    return newest;
 }
 
 struct process *process_table_meet(struct process_table *table, int32_t pid, uint64_t time_ns)

@@ -78,6 +78,7 @@ static bool make_sinks(struct drain *drain)
             return false;
         }
         drain->sinks.filters[i] = config->sinks[i].filter;
+        drain->sinks.commands[i] = config->sinks[i].commands;
         drain->sinks.all[drain->sinks.count++] = sink;
     }
     return true;

@@ -51,6 +51,9 @@ struct proc_feed {
     const struct filter *filters[FILTERS_MAX];
     size_t filter_count;
     bool wants_identity;
+    struct command_right commands;
+    proc_feed_command_fn on_command;
+    void *userdata; /* of it */
     struct proc_pool *reader;
     struct {
         int32_t pid;
@@ -188,6 +191,23 @@ static struct reread_note *note_of(struct proc_feed *readings, const struct proc
     return note;
 }
 
+void proc_feed_read_commands(struct proc_feed *readings, const struct command_right *right,
+                             proc_feed_command_fn on_command, void *userdata)
+{
+    readings->commands = *right;
+    readings->on_command = on_command;
+    readings->userdata = userdata;
+    proc_pool_read_commands(readings->reader, right);
+}
+
+/* A program that waits for nothing has ended before its turn, so these are the least urgent. */
+void proc_feed_ask_command(struct proc_feed *readings, const struct process *process)
+{
+    if (readings->commands.is_given) {
+        (void)proc_pool_ask(readings->reader, PROC_AGAIN, PROC_PART_COMMAND, process->pid);
+    }
+}
+
 bool proc_feed_is_due(struct proc_feed *readings, const struct process *process, uint64_t time_ns)
 {
     return note_of(readings, process)->next_scan_ns <= time_ns;
@@ -291,8 +311,8 @@ static void go_on_walking(struct proc_feed *readings)
 static void judge(struct proc_feed *readings, struct proc_reading *reading)
 {
     struct process_scan *scan = &reading->scan;
-    scan->identity_read =
-        scan->identity_read && readings->wants_identity && reading->part != PROC_PART_MAPPINGS;
+    scan->identity_read = scan->identity_read && readings->wants_identity &&
+                          reading->part != PROC_PART_MAPPINGS && reading->part != PROC_PART_COMMAND;
     scan->identity_matches = 0;
     for (size_t i = 0; scan->identity_read && i < readings->filter_count; i++) {
         if (filter_matches_identity(readings->filters[i], reading->uid, reading->cgroups)) {
@@ -356,11 +376,25 @@ static uint64_t whole_to(const struct proc_reading *reading, const struct proces
     return part->mapping_count == 0 ? 0 : part->mappings[part->mapping_count - 1].end;
 }
 
+/* Tells of the command line that a reading has, once it is merged. */
+static void tell_command(struct proc_feed *readings, const struct proc_reading *reading,
+                         struct process *process)
+{
+    if (process != NULL && reading->scan.command_bytes > 0) {
+        readings->on_command(process, readings->userdata);
+    }
+}
+
 /* Merges as much of a reading as the round allows; its threads at once, since they are few. True:
  * the reading is merged. */
 static bool tell_part(struct proc_feed *readings, struct proc_reading *reading)
 {
     struct process_scan part = reading->scan;
+    if (reading->part == PROC_PART_COMMAND) {
+        readings->steps_left--;
+        tell_command(readings, reading, process_table_command(readings->processes, &part));
+        return true;
+    }
     const size_t left = part.mapping_count - reading->told_count;
     const size_t threads = reading->told_count == 0 ? part.thread_count : 0;
     const size_t steps = readings->steps_left > threads ? readings->steps_left - threads : 0;
@@ -372,11 +406,15 @@ static bool tell_part(struct proc_feed *readings, struct proc_reading *reading)
     part.whole_to = whole_to(reading, &part, last);
     part.mappings_missing = part.mappings_missing || !last;
     part.thread_count = threads;
+    part.command_bytes = reading->told_count == 0 ? part.command_bytes : 0;
     process_table_scan(readings->processes, &part);
     readings->steps_left -= steps == 0 ? readings->steps_left : threads + part.mapping_count;
     reading->told_count += part.mapping_count;
     reading->told_anything =
         reading->told_anything || generation_of(readings, part.pid) != generation;
+    if (last) {
+        tell_command(readings, reading, find_newest(readings, part.pid));
+    }
     return last;
 }
 
@@ -384,7 +422,7 @@ static void end_telling(struct proc_feed *readings, struct proc_reading *reading
 {
     if (reading->part == PROC_PART_MAPPINGS) {
         count_reread(readings, reading->scan.pid, !reading->told_anything);
-    } else {
+    } else if (reading->part != PROC_PART_COMMAND) {
         remember(readings, reading);
     }
     readings->waiting_bytes -= reading->bytes;
@@ -415,7 +453,7 @@ static bool tell(struct proc_feed *readings, uint64_t reached_ns)
 static void take_process(struct proc_feed *readings, struct proc_reading *reading)
 {
     const struct process *process = find_newest(readings, reading->scan.pid);
-    bool known = reading->part == PROC_PART_MAPPINGS ||
+    bool known = reading->part == PROC_PART_MAPPINGS || reading->part == PROC_PART_COMMAND ||
                  (process != NULL && process->scanned && process->to_ns == TIME_OPEN_NS);
     readings->answered_count += reading->urgency == PROC_LISTED;
     /* What was given up is not tried again, and what has another error is gone or says so itself.

@@ -24,6 +24,14 @@ struct proc_feed *proc_feed_new(struct process_table *processes, struct cgroup_f
                                 struct filter *const *filters, size_t filter_count);
 struct proc_feed *proc_feed_free(struct proc_feed *readings);
 
+/* Has command lines read as far as the right goes. `on_command` is called for each process whose
+ * command line has been read. */
+typedef void (*proc_feed_command_fn)(struct process *process, void *userdata);
+void proc_feed_read_commands(struct proc_feed *readings, const struct command_right *right,
+                             proc_feed_command_fn on_command, void *userdata);
+/* Requests the command line of a process that has executed a program, if the right may cover it. */
+void proc_feed_ask_command(struct proc_feed *readings, const struct process *process);
+
 enum reading_state {
     READING_ASKED, /* now */
     READING_COMES, /* asked for before */

@@ -44,6 +44,14 @@ struct sideband_feed {
     uint64_t next_owners_ns;
 };
 
+static void on_command(struct process *process, void *userdata)
+{
+    const struct sideband_feed *feed = userdata;
+    for (size_t i = 0; i < feed->config.sinks->count; i++) {
+        sink_tell_command(feed->config.sinks->all[i], process);
+    }
+}
+
 struct sideband_feed *sideband_feed_new(const struct sideband_feed_config *config)
 {
     struct sideband_feed *feed = calloc(1, sizeof *feed);
@@ -63,6 +71,8 @@ struct sideband_feed *sideband_feed_new(const struct sideband_feed_config *confi
         (config->source->features.cgroup && feed->cgroups == NULL)) {
         return sideband_feed_free(feed);
     }
+    const struct command_right right = sinks_commands(config->sinks);
+    proc_feed_read_commands(feed->readings, &right, on_command, feed);
     proc_feed_list_cgroups(feed->readings);
     return feed;
 }
@@ -170,6 +180,18 @@ static void apply_fork(struct sideband_feed *feed, const struct perf_record *rec
     }
 }
 
+static void apply_comm(struct sideband_feed *feed, const struct perf_record *record)
+{
+    struct process_table *processes = feed->config.processes;
+    process_table_comm(processes, record->pid, record->tid, record->comm.text, record->comm.exec,
+                       record->time_ns);
+    const struct process *process =
+        record->comm.exec ? process_table_find(processes, record->pid, record->time_ns) : NULL;
+    if (process != NULL && process->exec_ns == record->time_ns) {
+        proc_feed_ask_command(feed->readings, process);
+    }
+}
+
 static void apply_sideband(struct sideband_feed *feed, const struct perf_record *record)
 {
     struct process_table *processes = feed->config.processes;
@@ -178,8 +200,7 @@ static void apply_sideband(struct sideband_feed *feed, const struct perf_record 
         apply_mmap(feed, record);
         break;
     case PERF_KIND_COMM:
-        process_table_comm(processes, record->pid, record->tid, record->comm.text,
-                           record->comm.exec, record->time_ns);
+        apply_comm(feed, record);
         break;
     case PERF_KIND_FORK:
         apply_fork(feed, record);

@@ -130,6 +130,23 @@ void sink_tell_owners(struct sink *sink)
     sink->note_count = 0;
 }
 
+void sink_tell_command(struct sink *sink, const struct process *process)
+{
+    trace_note_command(sink->config.trace, process);
+}
+
+struct command_right sinks_commands(const struct sinks *sinks)
+{
+    struct command_right right = {.is_given = false};
+    for (size_t i = 0; i < sinks->count; i++) {
+        const struct command_right *own = &sinks->commands[i];
+        bool are_several = right.is_given && own->is_given && own->uid != right.uid;
+        right.uid = are_several ? 0 : own->is_given ? own->uid : right.uid;
+        right.is_given = right.is_given || own->is_given;
+    }
+    return right;
+}
+
 void sink_note_owner(struct sink *sink, const struct sample *sample, struct process *process)
 {
     if (sink->note_count == NOTES_MAX) {

@@ -7,6 +7,7 @@
  */
 
 #include "books.h"
+#include "command_right.h"
 #include "counters.h"
 #include "drain.h"
 #include "filter.h"
@@ -27,8 +28,12 @@ struct sink;
 struct sinks {
     struct sink *all[DRAIN_SINKS_MAX];
     struct filter *filters[DRAIN_SINKS_MAX];
+    struct command_right commands[DRAIN_SINKS_MAX];
     size_t count;
 };
+
+/* What has to be read for the rights of all of them; each trace holds to its own. */
+struct command_right sinks_commands(const struct sinks *sinks);
 
 /* All borrowed. */
 struct sink_config {
@@ -52,6 +57,8 @@ void sink_add_chain(struct sink *sink, const struct perf_record *record);
  * until the next call of sink_tell_owners(), which tells the trace in the order of time. */
 void sink_note_owner(struct sink *sink, const struct sample *sample, struct process *process);
 void sink_tell_owners(struct sink *sink);
+/* Tells of a command line that has been read. */
+void sink_tell_command(struct sink *sink, const struct process *process);
 
 /* Whether the filter keeps a sample. `process` is NULL when it is unknown. */
 bool sink_wants(const struct sink *sink, const struct sample *sample, struct process *process);

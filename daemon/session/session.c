@@ -92,6 +92,12 @@ static char *print_session(const struct session *session)
     return r < 0 ? NULL : text;
 }
 
+/* Whose command lines the session may have: those of its owner, who can read them anyway. */
+static struct command_right commands_of(const struct session *session)
+{
+    return (struct command_right){.is_given = true, .uid = session->params.owner.uid};
+}
+
 static int make_filter(struct session *session)
 {
     const struct session_config *config = &session->config;
@@ -167,6 +173,7 @@ static int make_trace(struct session *session)
             .hold_ns = NAMES_HOLD_NS,
             .short_ns = SHORT_LOG_NS,
             .max_stack_depth = session->config.max_stack_depth,
+            .commands = commands_of(session),
         },
         &session->trace);
 }
@@ -273,7 +280,9 @@ static int begin_collecting(struct session *session)
     struct drain_config config = {
         .source = session->source,
         .processes = session->processes,
-        .sinks = {{.filter = session->filter, .trace = session->trace}},
+        .sinks = {{.filter = session->filter,
+                   .trace = session->trace,
+                   .commands = commands_of(session)}},
         .sink_count = 1,
         .kernel = session->kernel,
         .code = session->code,

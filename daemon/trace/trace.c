@@ -156,7 +156,7 @@ int trace_new(const struct trace_config *config, struct trace **ret)
     trace->session_json = strdup(config->session_json);
     trace->definitions = definition_log_new(config->buffer);
     trace->names = trace_names_new(trace->definitions);
-    trace->cgroups = trace_cgroups_new(trace->definitions);
+    trace->cgroups = trace_cgroups_new(trace->definitions, &config->commands);
     trace->symbols = trace_symbols_new(trace->definitions);
     trace->modules = trace->symbols == NULL ? NULL
                                             : trace_modules_new(trace->definitions, config->cache,
@@ -315,6 +315,11 @@ void trace_note(struct trace *trace, struct process *process, const struct cgrou
 {
     find_owner(trace, process);
     trace_cgroups_note(trace->cgroups, process, cgroup, time_ns);
+}
+
+void trace_note_command(struct trace *trace, const struct process *process)
+{
+    trace_cgroups_note_command(trace->cgroups, process);
 }
 
 bool trace_take_parents(struct trace *trace, const struct process *process)

@@ -16,6 +16,10 @@
  * cost a line a sample. After TRACE_CGROUP_LINES_MAX lines the groups of one unit or container
  * count as one; after as many more, nothing is said of the process from then on. The line with
  * which less is told is the last one by its time, so that it holds for all that come.
+ *
+ * A line has the command line that is known when it is written, of the program that the process
+ * executed last. When that changes, a line of the newest stretch says so, from the exec on. Its
+ * bytes are on the share of names: without them no sample is dropped.
  */
 #include "trace_cgroups.h"
 
@@ -29,11 +33,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRETCHES   TRACE_CGROUP_LINES_MAX
-#define AGAIN_MAX   (STRETCHES / 2)        /* that are told again: older samples have no owner */
-#define TEXT_BYTES  ((size_t)4096 * 6 + 1) /* a path with each byte escaped */
-#define LINE_BYTES  (TEXT_BYTES + 4096)
-#define GROUP_WORDS (LINE_BYTES / sizeof(uint64_t) + 16)
+#define STRETCHES  TRACE_CGROUP_LINES_MAX
+#define AGAIN_MAX  (STRETCHES / 2)        /* that are told again: older samples have no owner */
+#define TEXT_BYTES ((size_t)4096 * 6 + 1) /* a path with each byte escaped */
+#define LINE_BYTES FXT_DATA_BYTES_MAX
+/* Each byte escaped, or an argument of its own. */
+#define COMMAND_BYTES (PROCESS_COMMAND_MAX * 6 + 64)
+#define GROUP_WORDS   (LINE_BYTES / sizeof(uint64_t) + 16)
 
 /* What counts as a change of the group, and is told. */
 enum detail {
@@ -57,6 +63,8 @@ struct cgroup_note {
     uint8_t detail;      /* of new lines in it */
     uint8_t count;
     bool is_refused;                     /* a line, in that log */
+    uint8_t command_line_count;          /* lines about command lines alone, in that log */
+    uint64_t command_number;             /* that the last line tells; 0: none */
     bool has_line;                       /* that log has one */
     bool has_parents;                    /* and those of what it descends from */
     uint32_t uid;                        /* that the last line tells; an account */
@@ -65,6 +73,7 @@ struct cgroup_note {
 
 struct trace_cgroups {
     struct definition_log *log;
+    struct command_right commands;
     struct process_notes *notes;
     uint32_t log_number;
     size_t line_bytes;
@@ -72,13 +81,15 @@ struct trace_cgroups {
     uint64_t group[GROUP_WORDS];
 };
 
-struct trace_cgroups *trace_cgroups_new(struct definition_log *log)
+struct trace_cgroups *trace_cgroups_new(struct definition_log *log,
+                                        const struct command_right *commands)
 {
     struct trace_cgroups *cgroups = calloc(1, sizeof *cgroups);
     if (cgroups == NULL) {
         return NULL;
     }
     cgroups->log = log;
+    cgroups->commands = *commands;
     cgroups->notes = process_notes_new(sizeof(struct cgroup_note));
     return cgroups->notes == NULL ? trace_cgroups_free(cgroups) : cgroups;
 }
@@ -145,11 +156,55 @@ static uint32_t uid_of(const struct process *process)
     return process->kernel_thread ? 0 : account;
 }
 
+/* The command line of a process that may be written, or NULL. */
+static const struct process_command *command_of(const struct trace_cgroups *cgroups,
+                                                const struct process *process)
+{
+    const struct process_command *command = process->command;
+    return command != NULL && command_right_covers(&cgroups->commands, command->uid) ? command
+                                                                                     : NULL;
+}
+
+static uint64_t command_number_of(const struct trace_cgroups *cgroups,
+                                  const struct process *process)
+{
+    const struct process_command *command = command_of(cgroups, process);
+    return command == NULL ? 0 : command->number;
+}
+
+/* Adds a command line as an array of its arguments, if there is room in the line and in the owner's
+ * share, which is charged. Returns its bytes. */
+static size_t add_command(struct trace_cgroups *cgroups, const struct process *process)
+{
+    const struct process_command *command = command_of(cgroups, process);
+    const size_t before_bytes = cgroups->line_bytes;
+    char text[COMMAND_BYTES];
+    if (command == NULL || before_bytes + 2 * COMMAND_BYTES > sizeof cgroups->line) {
+        return 0;
+    }
+    add(cgroups, ",\"cmdline\":[");
+    for (size_t at = 0; at <= command->size_bytes;) {
+        const size_t bytes = strnlen(command->bytes + at, command->size_bytes - at);
+        (void)utf8_json(text, sizeof text, command->bytes + at, bytes);
+        add(cgroups, "%s\"%s\"", at == 0 ? "" : ",", text);
+        at += bytes + 1;
+    }
+    add(cgroups, "]");
+    const size_t added_bytes = cgroups->line_bytes - before_bytes;
+    if (!definition_log_pay(cgroups->log, process->owner, DEFINITION_NAME, added_bytes)) {
+        cgroups->line_bytes = before_bytes;
+        return 0;
+    }
+    return added_bytes;
+}
+
 static bool write_line(struct trace_cgroups *cgroups, const struct process *process,
-                       const struct stretch *stretch, uint64_t from_ns,
+                       struct cgroup_note *note, const struct stretch *stretch, uint64_t from_ns,
                        enum definition_log_kind kind)
 {
     struct fxt_writer writer;
+    note->has_line = true;
+    note->command_number = command_number_of(cgroups, process);
     cgroups->line_bytes = 0;
     add(cgroups, "{\"pid\":%" PRId32 ",\"boot_ts_ns\":\"%" PRIu64 "\"", process->pid, from_ns);
     if (uid_of(process) != PROCESS_ACCOUNT_UNKNOWN) {
@@ -161,11 +216,20 @@ static bool write_line(struct trace_cgroups *cgroups, const struct process *proc
     if (stretch->cgroup != NULL && stretch->detail != DETAIL_NOTHING) {
         add_cgroup(cgroups, stretch->cgroup, stretch->detail);
     }
+    const size_t command_bytes = add_command(cgroups, process);
     add(cgroups, "}\n");
     fxt_writer_init(&writer, cgroups->group, sizeof cgroups->group);
     fxt_write_data(&writer, FXT_STRING_PROCESSES, cgroups->line, cgroups->line_bytes);
-    return fxt_writer_ok(&writer) && definition_log_put(cgroups->log, process->owner, kind,
-                                                        cgroups->group, writer.used_bytes);
+    const size_t paid_bytes = TRACE_GROUP_HEADER_BYTES + writer.used_bytes - command_bytes;
+    if (!fxt_writer_ok(&writer) ||
+        !definition_log_pay(cgroups->log, process->owner, kind, paid_bytes)) {
+        return false;
+    }
+    bool is_put = definition_log_put_paid(cgroups->log, cgroups->group, writer.used_bytes);
+    if (!is_put) {
+        definition_log_refuse(cgroups->log, kind);
+    }
+    return is_put;
 }
 
 /* Puts a stretch into its place, where the note is full instead of the oldest. Returns the place
@@ -212,8 +276,7 @@ static void tell(struct trace_cgroups *cgroups, const struct process *process,
                  struct cgroup_note *note, const struct stretch *stretch, uint64_t from_ns)
 {
     note->is_refused =
-        note->is_refused || !write_line(cgroups, process, stretch, from_ns, DEFINITION_TASK);
-    note->has_line = true;
+        note->is_refused || !write_line(cgroups, process, note, stretch, from_ns, DEFINITION_TASK);
     note->line_count++;
 }
 
@@ -310,6 +373,8 @@ static void tell_again(struct trace_cgroups *cgroups, const struct process *proc
     note->is_refused = false;
     note->has_line = false;
     note->has_parents = false;
+    note->command_line_count = 0;
+    note->command_number = 0;
     for (size_t i = 0; i < note->count; i++) {
         tell(cgroups, process, note, &note->stretches[i], note->stretches[i].from_ns);
     }
@@ -350,6 +415,30 @@ static bool take(struct trace_cgroups *cgroups, const struct process *process,
     return true;
 }
 
+/* Tells another command line than the last line does, or that it is not known any more. */
+static void tell_command(struct trace_cgroups *cgroups, const struct process *process,
+                         struct cgroup_note *note)
+{
+    const struct stretch unknown = {.from_ns = process->from_ns, .detail = DETAIL_NOTHING};
+    const struct stretch *newest = note->count == 0 ? &unknown : &note->stretches[note->count - 1];
+    if (note->command_number == command_number_of(cgroups, process) || note->is_refused ||
+        note->command_line_count == TRACE_COMMAND_LINES_MAX) {
+        return;
+    }
+    note->command_line_count++;
+    (void)write_line(cgroups, process, note, newest,
+                     process->exec_ns > newest->from_ns ? process->exec_ns : newest->from_ns,
+                     DEFINITION_NAME);
+}
+
+void trace_cgroups_note_command(struct trace_cgroups *cgroups, const struct process *process)
+{
+    struct cgroup_note *note = find_note(cgroups, process);
+    if (note->has_line) {
+        tell_command(cgroups, process, note);
+    }
+}
+
 void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *process,
                         const struct cgroup *cgroup, uint64_t time_ns)
 {
@@ -362,6 +451,7 @@ void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *pro
     if (note->uid != uid_of(process)) {
         tell_user(cgroups, process, note, time_ns);
     }
+    tell_command(cgroups, process, note);
     /* Once for each detail: with none, all groups are one. */
     while (!take(cgroups, process, note, &now) && note->detail < DETAIL_NOTHING) {
         tell_less(cgroups, process, note, &now);
@@ -374,8 +464,7 @@ bool trace_cgroups_note_parent(struct trace_cgroups *cgroups, const struct proce
     struct cgroup_note *note = find_note(cgroups, parent);
     const struct stretch unknown = {.detail = DETAIL_NOTHING};
     if (!note->has_line) {
-        note->has_line = true;
-        (void)write_line(cgroups, parent, &unknown, parent->from_ns, DEFINITION_NAME);
+        (void)write_line(cgroups, parent, note, &unknown, parent->from_ns, DEFINITION_NAME);
     }
     return trace_cgroups_take_parents(cgroups, parent);
 }

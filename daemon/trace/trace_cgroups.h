@@ -8,6 +8,7 @@
  */
 
 #include "cgroup_table.h"
+#include "command_right.h"
 #include "definition_log.h"
 #include "process_table.h"
 
@@ -17,11 +18,15 @@
 /* Lines of a process in a log: then the unit and the container alone are told, and after as many
  * again nothing. */
 #define TRACE_CGROUP_LINES_MAX 16
+/* Lines of a process in a log that are about another command line alone; then that is not told. */
+#define TRACE_COMMAND_LINES_MAX 16
 
 struct trace_cgroups;
 
-/* Returned; NULL when there is no memory. `log` is borrowed. */
-struct trace_cgroups *trace_cgroups_new(struct definition_log *log);
+/* Returned; NULL when there is no memory. `log` is borrowed. Of command lines those are written
+ * that the right covers. */
+struct trace_cgroups *trace_cgroups_new(struct definition_log *log,
+                                        const struct command_right *commands);
 struct trace_cgroups *trace_cgroups_free(struct trace_cgroups *cgroups);
 
 /* Begins a log, in which nothing is written yet. */
@@ -35,6 +40,9 @@ void trace_cgroups_note(struct trace_cgroups *cgroups, const struct process *pro
 /* Writes a line of a process of which no sample may come, since another one descends from it,
  * unless the log has one. Returns as the next. */
 bool trace_cgroups_note_parent(struct trace_cgroups *cgroups, const struct process *parent);
+
+/* Writes the command line of a process if the log has a line of it, which does not say it. */
+void trace_cgroups_note_command(struct trace_cgroups *cgroups, const struct process *process);
 
 /* Whether the log has nothing yet of what a process descends from: true once in each log. */
 bool trace_cgroups_take_parents(struct trace_cgroups *cgroups, const struct process *process);

@@ -206,3 +206,29 @@ TEST(knows_when_a_process_began)
     assert_int_equal(proc_parse_start_time(&stat, &start_ns), -EBADMSG);
     assert_int_equal(start_ns, 7 * tick_ns);
 }
+
+TEST(a_process_of_one_user_has_it_four_times)
+{
+    static const struct {
+        const char *text;
+        int error;
+        uint32_t uid;
+    } rows[] = {
+        {"Name:\tx\nUid:\t7\t7\t7\t7\nGid:\t1\t1\t1\t1\n", 0, 7},
+        {"Name:\tx\nUid:\t0\t0\t0\t0\n", 0, 0},
+        {"Name:\tx\nUid:\t7\t0\t0\t0\n", -EPERM, 0},
+        {"Name:\tx\nUid:\t7\t7\t0\t7\n", -EPERM, 0},
+        {"Name:\tx\nUid:\t7\t7\t7\t0\n", -EPERM, 0},
+        {"Name:\tx\nUid:\t7\t7\t7\n", -EBADMSG, 0},
+        {"Name:\tx\nUid:\t7\t7\t7\t7", -EBADMSG, 0},
+        {"Name:\tx\nUid:\t7 7\t7\t7\n", -EBADMSG, 0},
+        {"Name:\tx\nUid:\t4294967296\t0\t0\t0\n", -EBADMSG, 0},
+        {"Uid:\t7\t7\t7\t7\n", -EBADMSG, 0},
+        {"", -EBADMSG, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        uint32_t uid = UINT32_MAX;
+        assert_int_equal(proc_parse_only_uid(rows[i].text, &uid), rows[i].error);
+        assert_int_equal(uid, rows[i].error == 0 ? rows[i].uid : UINT32_MAX);
+    }
+}

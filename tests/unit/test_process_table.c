@@ -273,3 +273,84 @@ STORY(counts_what_finds_no_place)
     prune_all(story, 103);
     assert_int_equal(process_table_counts(story->table).mapping_count, PROCESS_MAPPINGS_MAX);
 }
+
+static struct process_scan command_of(int32_t pid, const char *command, uint64_t begin_ns)
+{
+    return (struct process_scan){.pid = pid,
+                                 .begin_ns = begin_ns,
+                                 .end_ns = begin_ns + 1,
+                                 .command = command,
+                                 .command_bytes = strlen(command),
+                                 .command_uid = 7};
+}
+
+static const char *known_command(struct story *story, int32_t pid, uint64_t time_ns, char ret[64])
+{
+    const struct process_command *command = process_table_find(story->table, pid, time_ns)->command;
+    (void)snprintf(ret, 64, "%.*s", command == NULL ? 0 : (int)command->size_bytes,
+                   command == NULL ? "" : command->bytes);
+    return ret;
+}
+
+STORY(a_child_has_its_parents_command_line_until_it_executes_a_program)
+{
+    char text[64];
+    PLAY(story, FORK(10, 9, 100), EXEC(10, "make", 110));
+    struct process_scan scan = command_of(10, "make", 120);
+    assert_ptr_equal(process_table_command(story->table, &scan),
+                     process_table_find(story->table, 10, 120));
+    PLAY(story, FORK(11, 10, 200));
+    assert_string_equal(known_command(story, 11, 200, text), "make");
+    PLAY(story, EXEC(11, "cc", 300));
+    assert_string_equal(known_command(story, 11, 300, text), "");
+    assert_string_equal(known_command(story, 10, 300, text), "make");
+    scan = command_of(11, "cc", 310);
+    assert_non_null(process_table_command(story->table, &scan));
+    assert_string_equal(known_command(story, 11, 310, text), "cc");
+    const uint64_t number = process_table_find(story->table, 11, 310)->command->number;
+    assert_non_null(process_table_command(story->table, &scan)); /* says nothing new */
+    assert_int_equal(process_table_find(story->table, 11, 310)->command->number, number);
+}
+
+/* It may be that of the program before, or of the process that had the pid. */
+STORY(a_command_line_that_was_read_before_an_exec_or_fork_is_dropped)
+{
+    PLAY(story, FORK(10, 9, 100), EXEC(10, "make", 200));
+    struct process_scan scan = command_of(10, "sh", 190);
+    assert_null(process_table_command(story->table, &scan));
+    scan = command_of(10, "sh", 90);
+    assert_null(process_table_command(story->table, &scan));
+    scan = command_of(10, "other", 300);
+    scan.start_time_ns = 250; /* a later process, whose fork was lost */
+    assert_null(process_table_command(story->table, &scan));
+    scan = command_of(99, "unknown", 300);
+    assert_null(process_table_command(story->table, &scan));
+    PLAY(story, EXIT(10, 10, 400));
+    scan = command_of(10, "late", 500);
+    assert_null(process_table_command(story->table, &scan));
+}
+
+STORY(command_lines_of_an_account_leave_room_for_those_of_others)
+{
+    static char longest[PROCESS_COMMAND_MAX + 1];
+    const uint64_t half = PROCESS_TABLE_COMMANDS_MAX / 2 / PROCESS_COMMAND_MAX;
+    memset(longest, 'x', PROCESS_COMMAND_MAX);
+    fork_process(story, 9, 1, 50);
+    for (uint64_t i = 0; i < half + 10; i++) {
+        const int32_t pid = 1000 + (int32_t)i;
+        fork_process(story, pid, 9, 100);
+        struct process_scan scan = command_of(pid, longest, 200);
+        struct process *process = process_table_command(story->table, &scan);
+        assert_non_null(process);
+        assert_int_equal(process->command != NULL, i < half);
+    }
+    struct process_scan scan = command_of(8, "cc", 200);
+    scan.account_known = true;
+    scan.account = 5;
+    process_table_scan(story->table, &scan);
+    assert_non_null(process_table_find(story->table, 8, 200)->command);
+    /* What has ended gives it back: one for the other account, one for its own. */
+    PLAY(story, EXIT(1000, 1000, 300), EXIT(1001, 1001, 300), PRUNE(400));
+    scan = command_of(1000 + (int32_t)half, longest, 500);
+    assert_non_null(process_table_command(story->table, &scan)->command);
+}

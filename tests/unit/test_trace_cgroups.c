@@ -242,6 +242,76 @@ CGROUPS(a_parent_without_a_name_is_not_called_unknown)
                        "data {\"pid\":41,\"boot_ts_ns\":\"0\",\"uid\":41}\n");
 }
 
+/* A reading brings the command line of what a process has executed last. */
+static void read_command(struct world *world, int32_t pid, uint32_t uid, const char *bytes,
+                         size_t size_bytes)
+{
+    const struct process_scan scan = {.pid = pid,
+                                      .begin_ns = 1000,
+                                      .end_ns = 1001,
+                                      .command = bytes,
+                                      .command_bytes = size_bytes,
+                                      .command_uid = uid};
+    struct process *process = process_table_command(world->processes, &scan);
+    assert_non_null(process);
+    trace_note_command(world->trace, process);
+}
+
+#define READ_COMMAND(world, uid, text) read_command(world, PID, uid, text, sizeof(text) - 1)
+
+CGROUPS(a_command_line_is_told_with_its_arguments)
+{
+    READ_COMMAND(world, 7, "cc\0-c\0\0a \"b\".c\xff");
+    expect_lines(world, ""); /* no sample was there */
+    tick(world, NO_GROUP, 100);
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"50\",\"uid\":42,\"ppid\":1,"
+                       "\"cmdline\":[\"cc\",\"-c\",\"\",\"a \\\"b\\\".c\xEF\xBF\xBD\"]}\n");
+    tick(world, NO_GROUP, 110);
+    expect_lines(world, "");
+}
+
+CGROUPS(a_command_line_that_comes_later_holds_from_the_exec_on)
+{
+    tick(world, A_X, 100);
+    (void)read_all(world);
+    READ_COMMAND(world, 7, "cc");
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"60\",\"uid\":42,\"ppid\":1,"
+                       "\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\","
+                       "\"cmdline\":[\"cc\"]}\n");
+    /* That of the next program is not known yet. */
+    process_table_comm(world->processes, PID, PID, "as", true, 200);
+    tick(world, A_X, 210);
+    expect_text(world, "data {\"pid\":42,\"boot_ts_ns\":\"200\",\"uid\":42,\"ppid\":1,"
+                       "\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\"}\n");
+}
+
+/* Whatever was read: the trace holds to its own right. */
+CGROUPS(a_command_line_of_another_user_or_of_several_is_not_written)
+{
+    tick(world, A_X, 100);
+    (void)read_all(world);
+    READ_COMMAND(world, 8, "secret");
+    READ_COMMAND(world, COMMAND_OF_NOBODY, "secret");
+    READ_COMMAND(world, 0, "secret");
+    tick(world, A_X, 110);
+    expect_lines(world, "");
+}
+
+CGROUPS(a_process_that_executes_one_program_after_the_other_has_few_lines)
+{
+    struct lines lines = {.count = 0};
+    tick(world, NO_GROUP, 100);
+    for (uint64_t i = 0; i < 100; i++) {
+        char text[16];
+        int bytes = snprintf(text, sizeof text, "cc %d", (int)i);
+        process_table_comm(world->processes, PID, PID, "cc", true, 200 + i);
+        read_command(world, PID, 7, text, (size_t)bytes);
+        tick(world, NO_GROUP, 200 + i);
+    }
+    read_lines(world, &lines);
+    assert_int_equal(lines.count, 1 + TRACE_COMMAND_LINES_MAX);
+}
+
 CGROUPS(odd_bytes_are_escaped_and_long_texts_cut)
 {
     char path[4096];

@@ -55,7 +55,8 @@ static int set_up_lanes(void **state, size_t lane_bytes)
                                   .cpu_count = 2,
                                   .session_json = "{\"s\":1}",
                                   .short_ns = UINT64_MAX,
-                                  .max_stack_depth = 4};
+                                  .max_stack_depth = 4,
+                                  .commands = {.is_given = true, .uid = 7}};
     if (trace_cursor_new(world->buffer, &world->chunks) < 0 ||
         trace_new(&config, &world->trace) < 0) {
         return -1;

@@ -40,5 +40,9 @@ int proc_parse_uid(const char *text, uint32_t *ret);
 /* The real one. */
 int proc_parse_real_uid(const char *text, uint32_t *ret);
 
+/* The uid that a process has as its real, effective, saved and filesystem's one. 0; -EPERM: they
+ * differ; or -EBADMSG. */
+int proc_parse_only_uid(const char *text, uint32_t *ret);
+
 /* A whole name in /proc as a pid or tid; -1: it is none. */
 int32_t proc_parse_id(const char *name);

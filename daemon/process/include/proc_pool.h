@@ -41,8 +41,12 @@ struct proc_pool;
  * to release with proc_pool_free(), or -errno. */
 int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret);
 
+/* Lets later requests read command lines as far as the right goes; before, none is read. */
+void proc_pool_read_commands(struct proc_pool *reader, const struct command_right *right);
+
 /* Requests a part of a process. Returns 0; 1 when the same request waits already (one answer is for
- * both); or -EAGAIN when too many requests wait. */
+ * both); or -EAGAIN when too many requests wait, or a PROC_PART_COMMAND
+ * is of a process that has gone, or that the right does not cover. */
 int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc_part part,
                   int32_t pid);
 

@@ -3,11 +3,12 @@
 
 /*
  * Reads what /proc says of a process: only texts that the kernel writes (stat, comm, maps, status,
- * cgroup), never a file of a user. The process can block the reading of its maps for as long as it
- * likes; proc_pool.h is for callers that may not wait. A reading that is too large is cut and
- * marked.
+ * cgroup) and, where the request has a right to it, the command line; never a file of a user. The
+ * process can block the reading of its maps for as long as it likes; proc_pool.h is for callers
+ * that may not wait. A reading that is too large is cut and marked.
  */
 
+#include "command_right.h"
 #include "process_table.h"
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 enum proc_part {
     PROC_PART_ALL,      /* of a process: names of threads, mappings, whose it is */
     PROC_PART_MAPPINGS, /* these alone */
+    PROC_PART_COMMAND,  /* its command line alone */
     PROC_PART_IDENTITY, /* whose it is alone: effective uid and, where asked for, cgroups */
     PROC_PART_PIDS,     /* the pids of all processes; `pid` is 0 */
     PROC_PART_CGROUPS,  /* the control groups that there are: proc_cgroups.h */
@@ -54,6 +56,7 @@ struct proc_request {
     int32_t pid;
     int urgency;
     bool cgroups;
+    struct command_right commands; /* which of them are read */
 };
 
 struct proc_read;

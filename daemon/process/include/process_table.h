@@ -55,7 +55,11 @@
  * unnamed.
  */
 #define PROCESS_TABLE_NAMES_MAX CAPACITY((size_t)262144)
-#define THREAD_NAMES_MAX        ((uint32_t)256)
+/* Bytes of command lines: of all, of which an account has half of what the others leave, and of
+ * one. */
+#define PROCESS_TABLE_COMMANDS_MAX CAPACITY((uint64_t)16 << 20)
+#define PROCESS_COMMAND_MAX        ((size_t)1024)
+#define THREAD_NAMES_MAX           ((uint32_t)256)
 
 /* The file of a mapping, as a record or /proc describes it. A mapping and its copies after fork
  * share it. */
@@ -111,6 +115,17 @@ struct mapping_set {
     size_t count; /* of mappings */
 };
 
+/* The command line of a program: arguments with a NUL behind each, the last one perhaps cut. A
+ * process and its children share it until they execute another one. */
+struct process_command {
+    uint32_t reference_count;
+    uint32_t account; /* that is charged */
+    uint64_t number;  /* as a process's */
+    uint32_t uid;     /* as of process_scan */
+    size_t size_bytes;
+    char bytes[];
+};
+
 struct process {
     size_t place;    /* below PROCESS_TABLE_PROCESSES_MAX; no other process's while this is kept */
     uint64_t number; /* from 1 on; never another process's, thread's or name's */
@@ -135,6 +150,8 @@ struct process {
     uint64_t scan_ns;     /* when the reading of /proc began that was told last, 0: never */
     uint64_t agreed_ns;   /* and the last one of root's process that found nothing to be other
                              than it was known */
+
+    struct process_command *command; /* of the program that it executed last; NULL: not known */
 
     /* The table's own, here and below. */
     bool forked;        /* from_ns is the time of a fork record */
@@ -220,6 +237,9 @@ struct process_scan {
     uint8_t identity_matches; /* of whichever filters, by their numbers */
     bool account_known;
     uint32_t account;
+    const char *command; /* command_bytes; 0: not read, or there is none */
+    size_t command_bytes;
+    uint32_t command_uid; /* whose alone the process was, or COMMAND_OF_NOBODY: command_right.h */
 };
 /*
  * Merges a scan. Its mappings hold from the process's last exec or fork record, or from 0 without
@@ -235,6 +255,9 @@ struct process_scan {
  * sideband records up to `end_ns`, so that no change that a record explains counts as unexplained.
  */
 void process_table_scan(struct process_table *table, const struct process_scan *scan);
+/* Takes the command line of a scan alone. Returns the process, or NULL when the scan is of another
+ * one, or of another program. To be called as process_table_scan() of a known process. */
+struct process *process_table_command(struct process_table *table, const struct process_scan *scan);
 /*
  * The process that lives with this pid at `time_ns`, made if none is known. NULL when there is no
  * place, or a newer process with this pid is known.

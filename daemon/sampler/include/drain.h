@@ -7,6 +7,7 @@
  */
 
 #include "code_map.h"
+#include "command_right.h"
 #include "counters.h"
 #include "cpu_books.h"
 #include "filter.h"
@@ -25,6 +26,7 @@ struct drain;
 struct drain_sink {
     struct filter *filter; /* of the number that is the sink's index */
     struct trace *trace;
+    struct command_right commands; /* that the trace may have */
 };
 
 /* All borrowed. */

@@ -8,6 +8,7 @@
  */
 
 #include "address_cache.h"
+#include "command_right.h"
 #include "counters.h"
 #include "kernel_code.h"
 #include "module_cache.h"
@@ -36,7 +37,8 @@ struct trace_config {
     uint64_t hold_ns;  /* how long samples wait at the most for names of the files they fell in */
     uint64_t short_ns; /* how old a log is at least when it is left because an account's share of
                           it is used up */
-    size_t max_stack_depth; /* user frames of a sample */
+    size_t max_stack_depth;        /* user frames of a sample */
+    struct command_right commands; /* that may be written */
 };
 
 /* Begins the first log. Returns 0 or -errno. */
@@ -54,6 +56,9 @@ bool trace_take_parents(struct trace *trace, const struct process *process);
 /* Writes what a process was called and who made it, at the time at which it made another one that
  * has been noted, as far as there is room. Returns as trace_take_parents(), of the parent. */
 bool trace_note_parent(struct trace *trace, struct process *parent, uint64_t time_ns);
+
+/* Writes the command line of a process if the log has a line of it, which does not say it. */
+void trace_note_command(struct trace *trace, const struct process *process);
 
 /* Whether the next sample begins a new log: what has been written must be noted before. */
 bool trace_is_full(const struct trace *trace);
