@@ -84,7 +84,7 @@ run() {
 }
 SECRETS=(root other setuid lent drop seteuid close)
 
-# record WHOSE NAME [COMMAND...]: what a session as that user has of all of them, and of 100 programs more that are handed
+# record WHOSE NAME [COMMAND...]: what a session as that user has of all of them, and of 40 programs more that are handed
 # over while they may be read.
 record() {
     local name=$2 all
@@ -96,13 +96,13 @@ record() {
     recorder=$!
     background_pids+=("$recorder")
     wait_until 10 session_runs || fail "$name: $(cat "$WORK/record.out")"
-    for _ in {1..100}; do
+    for _ in {1..40}; do
         "$WORK/keep" hand 6 SECRET-race $user "$WORK/keep" plain 12 OWN-race
     done
     run within
     kill -CONT "${all[@]}"
     all+=("${pids[@]}")
-    expect_run 50 "${all[@]}"
+    expect_run 30 "${all[@]}"
     pkill -TERM -P "$recorder" -x profctl || kill -TERM "$recorder"
     wait "$recorder" || fail "$name: $(cat "$WORK/record.out")"
     kill "${all[@]}" 2>/dev/null
@@ -125,4 +125,4 @@ for secret in "${SECRETS[@]}"; do
     has root "SECRET-$secret-before" && has root "SECRET-$secret-within" || fail "root's session has no SECRET-$secret"
 done
 has root OWN-plain-within || fail "root's session lacks the member's"
-echo "$(grep -c OWN-race "$WORK/member.lines") of 100 handed over were read in the member's session, $(grep -c 'SECRET-race\|OWN-race' "$WORK/root.lines") lines of them in root's"
+echo "$(grep -c OWN-race "$WORK/member.lines") of 40 handed over were read in the member's session, $(grep -c 'SECRET-race\|OWN-race' "$WORK/root.lines") lines of them in root's"
