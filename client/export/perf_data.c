@@ -3,7 +3,8 @@
 /*
  * Prints perf.data of clock samples, as a file or as what goes through a pipe. A file's head says
  * how long the records are, so these are made twice: once to be counted, once to be written. Names
- * of programs and mappings come first, each with its time, since readers sort by time.
+ * of programs and mappings come first, each with its time, since readers sort by time. Paths of
+ * control groups are records too, which samples refer to by numbers that mean nothing elsewhere.
  *
  * The format has no names of functions but the kernel's: readers find them in the modules' files,
  * by path and build-id. So a mapping needs the offset in its file, which load_segments has where
@@ -27,26 +28,25 @@
 #define USER_LAST      UINT64_C(0x7fffffffffff)
 #define FIXED_BASE     UINT64_C(0x400000) /* of programs that run where they were linked for */
 #define BUILD_ID_BYTES ((size_t)20)
+#define NO_GROUP       UINT64_C(0) /* perf shows "N/A" */
 
-/* A sample has the stacks of at most two records, its own and its completion. Besides a stack these
- * have at least a head, their fields, a pid or an id, and the stack's length. A record of the file
- * has seven words besides the stacks, and one before each. */
-#define STACK_WORDS_MAX  (FXT_RECORD_WORDS_MAX - 4)
-#define SAMPLE_WORDS_MAX (7 + 2 * (1 + STACK_WORDS_MAX))
-_Static_assert(SAMPLE_WORDS_MAX * sizeof(uint64_t) <= PERF_RECORD_BYTES_MAX,
-               "a sample's stacks fit a record");
+/* Of a sample's record, up to the end of its stacks: a word of the control group may follow. */
+#define SAMPLE_BYTES_MAX                                                                           \
+    (PERF_RECORD_BYTES_MAX / sizeof(uint64_t) * sizeof(uint64_t) - sizeof(uint64_t))
 
 struct perf_data {
     const struct profile *profile; /* borrowed */
     struct intern functions;       /* struct defined_function of the kernel */
+    struct intern groups;          /* control groups: texts of the profile */
     struct load_segments *files;   /* owned; by module */
-    uint64_t period;
+    struct perf_event event;
     struct perf_records records;
 };
 
 static void perf_data_done(struct perf_data *writer)
 {
     intern_done(&writer->functions);
+    intern_done(&writer->groups);
     free(writer->files);
 }
 
@@ -145,7 +145,11 @@ static void write_mapping(struct perf_data *writer, const struct defined_mapping
     perf_records_end(&writer->records);
 }
 
-/* Adds a stack's addresses behind what says whose they are. Returns the words. */
+/*
+ * Adds a stack's addresses behind what says whose they are. Returns the words. A sample has the
+ * stacks of at most two records of FXT, each without its head, fields, id and count: the longest
+ * two have one address more than there is room for.
+ */
 static size_t add_chain(struct perf_data *writer, uint32_t stack, uint64_t context)
 {
     size_t stack_bytes = 0;
@@ -156,8 +160,10 @@ static size_t add_chain(struct perf_data *writer, uint32_t stack, uint64_t conte
     if (context != 0) {
         perf_records_u64(&writer->records, context);
     }
-    perf_records_bytes(&writer->records, addresses, stack_bytes);
-    return stack_bytes / sizeof *addresses + (context != 0);
+    size_t room_bytes = SAMPLE_BYTES_MAX - writer->records.used_bytes;
+    size_t taken_bytes = stack_bytes < room_bytes ? stack_bytes : room_bytes;
+    perf_records_bytes(&writer->records, addresses, taken_bytes);
+    return taken_bytes / sizeof *addresses + (context != 0);
 }
 
 /* The interrupted instruction, 0: not known. */
@@ -169,6 +175,27 @@ static uint64_t leaf_address(const struct profile *profile, const struct profile
         stack = intern_bytes(&profile->stacks, sample->user_stack, &stack_bytes);
     }
     return stack_bytes == 0 ? 0 : stack[0];
+}
+
+/* The number of a control group, by its text. */
+static uint64_t group_number(uint32_t text)
+{
+    return text == INTERN_NONE ? NO_GROUP : 1 + (uint64_t)text;
+}
+
+static uint32_t sample_group(const struct perf_data *writer, const struct profile_sample *sample)
+{
+    return profile_owner(writer->profile, sample->owner)->cgroup;
+}
+
+static void write_group(struct perf_data *writer, uint32_t text)
+{
+    const struct perf_task task = {0};
+    perf_records_begin(&writer->records, PERF_RECORD_CGROUP, 0);
+    perf_records_u64(&writer->records, group_number(text));
+    perf_records_text(&writer->records, profile_text(writer->profile, text));
+    perf_records_task(&writer->records, &task);
+    perf_records_end(&writer->records);
 }
 
 static void write_sample(struct perf_data *writer, const struct profile_sample *sample)
@@ -183,13 +210,16 @@ static void write_sample(struct perf_data *writer, const struct profile_sample *
     perf_records_u64(records, sample->time_ns);
     perf_records_u32(records, sample->cpu);
     perf_records_u32(records, 0);
-    perf_records_u64(records, writer->period);
+    perf_records_u64(records, writer->event.period);
     size_t count_at = records->used_bytes;
     perf_records_u64(records, 0);
     count += add_chain(writer, sample->kernel_stack, (uint64_t)PERF_CONTEXT_KERNEL);
     count += add_chain(writer, sample->user_stack, (uint64_t)PERF_CONTEXT_USER);
     count += add_chain(writer, sample->rest_stack, 0);
     memcpy(records->bytes + count_at, &count, sizeof count);
+    if (writer->event.has_groups) {
+        perf_records_u64(records, group_number(sample_group(writer, sample)));
+    }
     perf_records_end(records);
 }
 
@@ -212,6 +242,11 @@ static void write_records(struct perf_data *writer, FILE *file)
     for (size_t i = 0; i < writer->functions.item_count; i++) {
         size_t size_bytes = 0;
         write_function(writer, intern_bytes(&writer->functions, (uint32_t)i, &size_bytes));
+    }
+    for (size_t i = 0; i < writer->groups.item_count; i++) {
+        size_t size_bytes = 0;
+        const uint32_t *text = intern_bytes(&writer->groups, (uint32_t)i, &size_bytes);
+        write_group(writer, *text);
     }
     for (size_t i = 0; i < defined_name_count(profile); i++) {
         struct defined_name name;
@@ -250,6 +285,14 @@ static int add_functions(struct perf_data *writer, const struct profile_sample *
     return r;
 }
 
+/* Finds a sample's control group. */
+static int add_group(struct perf_data *writer, const struct profile_sample *sample)
+{
+    uint32_t text = sample_group(writer, sample);
+    uint32_t item = 0;
+    return text == INTERN_NONE ? 0 : intern_add(&writer->groups, &text, sizeof text, &item);
+}
+
 static int prepare(struct perf_data *writer)
 {
     const struct profile *profile = writer->profile;
@@ -264,27 +307,31 @@ static int prepare(struct perf_data *writer)
     }
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = add_functions(writer, &profile->samples[i]);
+        r = r < 0 ? r : add_group(writer, &profile->samples[i]);
     }
+    writer->event.has_groups = writer->groups.item_count > 0;
     return r;
 }
 
 int perf_data_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
     uint64_t period_ns = profile_period_ns(profile);
-    cleanup_(perf_data_done) struct perf_data writer = {.profile = profile,
-                                                        .period = period_ns > 0 ? period_ns : 1};
+    cleanup_(perf_data_done) struct perf_data writer = {
+        .profile = profile,
+        .event = {.period = period_ns > 0 ? period_ns : 1},
+    };
     int r = prepare(&writer);
     if (r < 0) {
         return r;
     }
     if (options->is_piped) {
-        perf_header_begin_pipe(file, writer.period, profile);
+        perf_header_begin_pipe(file, &writer.event, profile);
         write_records(&writer, file);
         return 0;
     }
     write_records(&writer, NULL);
     uint64_t data_bytes = writer.records.written_bytes;
-    perf_header_begin_file(file, writer.period, data_bytes, profile);
+    perf_header_begin_file(file, &writer.event, data_bytes, profile);
     write_records(&writer, file);
     perf_header_end_file(file, data_bytes, profile);
     return 0;

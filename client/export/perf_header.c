@@ -126,20 +126,22 @@ static size_t make_features(const struct profile *profile, struct feature *featu
     return count;
 }
 
-static struct perf_event_attr make_attribute(uint64_t period)
+static struct perf_event_attr make_attribute(const struct perf_event *event)
 {
     return (struct perf_event_attr){
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof(struct perf_event_attr),
         .config = PERF_COUNT_SW_CPU_CLOCK,
-        .sample_period = period,
+        .sample_period = event->period,
         .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                       PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
+                       PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
+                       (event->has_groups ? PERF_SAMPLE_CGROUP : 0),
         .mmap = 1,
         .mmap2 = 1,
         .comm = 1,
         .ksymbol = 1,
         .build_id = 1,
+        .cgroup = event->has_groups,
         .sample_id_all = 1,
         .exclude_guest = 1, /* readers show it in the name of the event where it is not */
         .use_clockid = 1,
@@ -147,12 +149,12 @@ static struct perf_event_attr make_attribute(uint64_t period)
     };
 }
 
-void perf_header_begin_file(FILE *file, uint64_t period, uint64_t data_bytes,
+void perf_header_begin_file(FILE *file, const struct perf_event *event, uint64_t data_bytes,
                             const struct profile *profile)
 {
     struct feature features[FEATURE_MAX];
     size_t feature_count = make_features(profile, features);
-    const struct file_attribute attribute = {.attribute = make_attribute(period)};
+    const struct file_attribute attribute = {.attribute = make_attribute(event)};
     struct file_head head = {
         .magic = "PERFILE2",
         .size_bytes = sizeof head,
@@ -190,11 +192,12 @@ void perf_header_end_file(FILE *file, uint64_t data_bytes, const struct profile 
     }
 }
 
-void perf_header_begin_pipe(FILE *file, uint64_t period, const struct profile *profile)
+void perf_header_begin_pipe(FILE *file, const struct perf_event *event,
+                            const struct profile *profile)
 {
     struct feature features[FEATURE_MAX];
     size_t count = make_features(profile, features);
-    const struct perf_event_attr attribute = make_attribute(period);
+    const struct perf_event_attr attribute = make_attribute(event);
     const struct pipe_head head = {.magic = "PERFILE2", .size_bytes = sizeof head};
     struct perf_records records = {.file = file};
     (void)fwrite(&head, 1, sizeof head, file);

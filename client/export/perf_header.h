@@ -9,13 +9,20 @@
 
 #include "profile.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* Begins a file whose records take `data_bytes`, and ends it. `period` is the event's. */
-void perf_header_begin_file(FILE *file, uint64_t period, uint64_t data_bytes,
+struct perf_event {
+    uint64_t period;
+    bool has_groups; /* each sample ends with the number of its control group */
+};
+
+/* Begins a file whose records take `data_bytes`, and ends it. */
+void perf_header_begin_file(FILE *file, const struct perf_event *event, uint64_t data_bytes,
                             const struct profile *profile);
 void perf_header_end_file(FILE *file, uint64_t data_bytes, const struct profile *profile);
 
 /* Begins what goes through a pipe. */
-void perf_header_begin_pipe(FILE *file, uint64_t period, const struct profile *profile);
+void perf_header_begin_pipe(FILE *file, const struct perf_event *event,
+                            const struct profile *profile);

@@ -201,6 +201,26 @@ def check_owners(profctl, path):
             export_readers.complain(name, f"has the processes {seen}")
 
 
+def check_groups(profctl, path, folder):
+    """perf shows each sample with the control group of its process, of a file and through a pipe."""
+    expected = collections.Counter()
+    for pid in range(100, 100 + len(HARD_COMMS)):
+        group = export_readers.CONTROL.sub("?", owner_of(pid)["cgroup"]).encode()[:1023].decode()
+        expected[group] += selected(profctl, path, "-p", str(pid))
+    expected["N/A"] = selected(profctl, path, "-p", "2")
+    export(profctl, path, "perf-data", "-o", path + ".perf")
+    for file, content in ((path + ".perf", None), ("-", export(profctl, path, "perf-data"))):
+        found = export_readers.perf_groups(folder, file, content)
+        if found != expected:
+            export_readers.complain("perf-data", f"{file} has the control groups {found}, not {expected}")
+
+
+def selected(profctl, path, *options):
+    """How many samples options select."""
+    folded = subprocess.run([profctl, "export", path, "--format", "folded", *options], capture_output=True, check=True)
+    return sum(int(line.rpartition(b" ")[2]) for line in folded.stdout.splitlines())
+
+
 def messages(lines):
     """Messages of a verb with --json, as the lines that they are without."""
     return b"".join(b"profctl: %s\n" % json.loads(line)["message"].encode() for line in lines.splitlines())
@@ -381,4 +401,5 @@ def main():
     sys.exit(export_readers.failures > 0)
 
 
+    check_groups(profctl, os.path.join(folder, "hard.fxt"), folder)
 main()

@@ -605,6 +605,17 @@ def padded(data, at, size_bytes):
 
 
 class Fuchsia:
+def perf_groups(folder, path, content=None):
+    """Samples by control group, as perf shows it."""
+    text = perf(folder, "report", "--stdio", "-n", "-s", "cgroup", "-g", "none", "--no-children", "-t", "\x1f", "-i", path,
+                content=content)
+    rows = [line.split("\x1f") for line in text.split("\n") if "\x1f" in line and not line.startswith("#")]
+    found = collections.Counter()
+    for _, samples, group in rows:
+        found[group.rstrip(" ")] += int(samples)
+    return found
+
+
     """FXT as `ffx profiler` reads it, by Fuchsia's own page of the format: Profiler records, and names of tasks."""
 
     def __init__(self):
