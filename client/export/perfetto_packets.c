@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Makes packets of samples, of names of processes and threads, of clocks, of counters, and of names
- * of functions that come late. A name of a task is written when it is new, or another than before.
+ * Makes packets of samples, of names of processes and threads, of whose these are, of clocks, of
+ * counters, and of names of functions that come late. A name of a task is written when it is new,
+ * or another than before; so is whose a process is, as labels of its track.
  */
 #include "perfetto_packets.h"
 
@@ -10,6 +11,7 @@
 #include "cleanup.h"
 #include "definitions.h"
 #include "export_books.h"
+#include "grow.h"
 #include "json.h"
 #include "perfetto_interned.h"
 #include "task_number.h"
@@ -36,11 +38,20 @@ struct task_key {
     uint32_t is_process;
 };
 
+/* Whose a process is. Both are always written, since one that is left out would stay as it was. */
+struct process_labels {
+    uint32_t unit; /* of the profile's texts */
+    uint32_t user;
+};
+
 struct perfetto_packets {
     const struct profile *profile; /* borrowed */
     struct perfetto_sequence sequence;
     struct perfetto_interned interned;
-    struct intern tasks;   /* struct task_key; those that were written */
+    struct intern tasks;           /* struct task_key; those that were written */
+    struct intern labeled;         /* pids of processes that have labels */
+    struct process_labels *labels; /* owned; of each of these, as written last */
+    size_t label_capacity;
     size_t symbol_count;   /* of the profile, when late names were written last */
     uint64_t counter_base; /* of the numbers of counters: differs by session */
 };
@@ -65,6 +76,8 @@ struct perfetto_packets *perfetto_packets_free(struct perfetto_packets *writer)
         perfetto_interned_done(&writer->interned);
         perfetto_sequence_done(&writer->sequence);
         intern_done(&writer->tasks);
+        intern_done(&writer->labeled);
+        free(writer->labels);
         free(writer);
     }
     return NULL;
@@ -118,6 +131,66 @@ static void add_task(struct perfetto_packets *writer, const struct task_key *key
     }
 }
 
+/* The same in all runs: FNV-1a. */
+static uint64_t hash_id(const char *id)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *id != '\0'; id++) {
+        hash = (hash ^ (uint8_t)*id) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+static void write_labels(struct perfetto_packets *writer, uint64_t pid,
+                         const struct process_labels *labels, uint64_t time_ns)
+{
+    cleanup_(freep) char *unit = strdup(profile_text(writer->profile, labels->unit));
+    cleanup_(freep) char *user = strdup(profile_text(writer->profile, labels->user));
+    if (unit == NULL || user == NULL) {
+        writer->sequence.fault = -ENOMEM;
+        return;
+    }
+    char *texts[] = {unit, user};
+    Perfetto__ProcessDescriptor process = PERFETTO__PROCESS_DESCRIPTOR__INIT;
+    Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    process.has_pid = true;
+    process.pid = (int32_t)task_number(pid);
+    process.n_process_labels = sizeof texts / sizeof texts[0];
+    process.process_labels = texts;
+    /* Readers take two tracks of one pid for two processes, so a pid has the same one in all
+     * recordings. */
+    track.has_uuid = true;
+    track.uuid = hash_id("process") + task_number(pid);
+    track.process = &process;
+    packet.has_timestamp = true;
+    packet.timestamp = time_ns;
+    packet.track_descriptor = &track;
+    perfetto_sequence_write(&writer->sequence, &packet);
+}
+
+/* Writes whose the sample's process is, if that is not what was written last. */
+static void add_labels(struct perfetto_packets *writer, const struct profile_sample *sample)
+{
+    size_t known_count = writer->labeled.item_count;
+    uint32_t item = intern_find(&writer->labeled, &sample->pid, sizeof sample->pid);
+    if (sample->owner == INTERN_NONE && item == INTERN_NONE) {
+        return;
+    }
+    const struct process_labels labels = {
+        .unit = profile_label(writer->profile, sample, PROFILE_LABEL_UNIT),
+        .user = profile_label(writer->profile, sample, PROFILE_LABEL_USER),
+    };
+    if (intern_add(&writer->labeled, &sample->pid, sizeof sample->pid, &item) < 0 ||
+        grow(writer->labels, writer->label_capacity, (size_t)item + 1) < 0) {
+        writer->sequence.fault = -ENOMEM;
+    } else if (item == known_count || labels.unit != writer->labels[item].unit ||
+               labels.user != writer->labels[item].user) {
+        writer->labels[item] = labels;
+        write_labels(writer, sample->pid, &labels, sample->time_ns);
+    }
+}
+
 int perfetto_packets_sample(struct perfetto_packets *writer, const struct profile_sample *sample)
 {
     const struct task_key process = {
@@ -127,6 +200,7 @@ int perfetto_packets_sample(struct perfetto_packets *writer, const struct profil
                                     .name = profile_thread_name(writer->profile, sample)};
     add_task(writer, &process, sample->time_ns);
     add_task(writer, &thread, sample->time_ns);
+    add_labels(writer, sample);
     Perfetto__PerfSample message = PERFETTO__PERF_SAMPLE__INIT;
     Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
     message.has_cpu = true;
@@ -167,16 +241,6 @@ static void write_clocks(struct perfetto_packets *writer, Perfetto__TracePacket 
         packet->clock_snapshot = &snapshot;
     }
     perfetto_sequence_write(&writer->sequence, packet);
-}
-
-/* The same in all runs: FNV-1a. */
-static uint64_t hash_id(const char *id)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *id != '\0'; id++) {
-        hash = (hash ^ (uint8_t)*id) * UINT64_C(0x100000001b3);
-    }
-    return hash;
 }
 
 /* Counters of different sessions are different tracks. */

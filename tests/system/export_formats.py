@@ -201,6 +201,17 @@ def check_owners(profctl, path):
             export_readers.complain(name, f"has the processes {seen}")
 
 
+def check_labels(profctl, path):
+    """Perfetto shows beside a process the unit and the container, and the user."""
+    expected = {}
+    for pid in range(100, 100 + len(HARD_COMMS)):
+        owner = owner_of(pid)
+        expected[pid] = {0: f"{owner['unit']} in {owner['runtime']}:{owner['container']}", 1: f"uid {7 * pid}"}
+    found = export_readers.perfetto_labels(export(profctl, path, "perfetto"))
+    if found != expected:
+        export_readers.complain("perfetto", f"has the labels {found}, not {expected}")
+
+
 def check_groups(profctl, path, folder):
     """perf shows each sample with the control group of its process, of a file and through a pipe."""
     expected = collections.Counter()
@@ -390,6 +401,8 @@ def main():
     recordings = make(maker, folder)
     check_formats(profctl, recordings, folder)
     check_owners(profctl, os.path.join(folder, "hard.fxt"))
+    check_labels(profctl, os.path.join(folder, "hard.fxt"))
+    check_groups(profctl, os.path.join(folder, "hard.fxt"), folder)
     check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
     check_perf_names(profctl, maker, folder)
@@ -401,5 +414,4 @@ def main():
     sys.exit(export_readers.failures > 0)
 
 
-    check_groups(profctl, os.path.join(folder, "hard.fxt"), folder)
 main()

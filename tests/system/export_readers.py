@@ -543,10 +543,26 @@ def read_perfetto(output, period, folder):
 def perfetto_books(output):
     """The last value of each counter, and the period."""
     packets = protoc(output, "test.Trace", "export_trace.proto")["packet"]
-    tracks = {number(track, "uuid"): track["name"][0] for packet in packets for track in packet["track_descriptor"]}
+    tracks = {number(track, "uuid"): track["name"][0] for packet in packets for track in packet["track_descriptor"]
+              if track["counter"]}
     values = {tracks[number(event, "track_uuid")]: number(event, "counter_value") for packet in packets
               for event in packet["track_event"]}
     return "".join(f"{name}: {value}\n" for name, value in values.items())
+
+
+def perfetto_labels(output):
+    """The labels that each process has at last. A second track of a process is another process to Perfetto."""
+    packets = protoc(output, "test.Trace", "export_trace.proto")["packet"]
+    told, tracks = {}, {}
+    for packet in sorted((packet for packet in packets if packet["track_descriptor"]), key=lambda packet: number(packet, "timestamp")):
+        track, = packet["track_descriptor"]
+        for process in track["process"]:
+            if tracks.setdefault(number(process, "pid"), number(track, "uuid")) != number(track, "uuid"):
+                complain("perfetto", f"process {number(process, 'pid')} has two tracks")
+            told.setdefault(number(process, "pid"), {}).update(enumerate(process["process_labels"]))
+    if len(set(tracks.values())) != len(tracks):
+        complain("perfetto", "processes share a track")
+    return told
 
 
 # What is in the recordings that perf cannot know: names of user functions by address and of the kernel's functions, and the
@@ -589,6 +605,17 @@ def read_perf_data(output, period, folder):
     return found
 
 
+def perf_groups(folder, path, content=None):
+    """Samples by control group, as perf shows it."""
+    text = perf(folder, "report", "--stdio", "-n", "-s", "cgroup", "-g", "none", "--no-children", "-t", "\x1f", "-i", path,
+                content=content)
+    rows = [line.split("\x1f") for line in text.split("\n") if "\x1f" in line and not line.startswith("#")]
+    found = collections.Counter()
+    for _, samples, group in rows:
+        found[group.rstrip(" ")] += int(samples)
+    return found
+
+
 def perf_data_name(name):
     return "[unknown]" if name in ("[kernel]", "[kernel thread]") else CONTROL.sub("?", name)
 
@@ -605,17 +632,6 @@ def padded(data, at, size_bytes):
 
 
 class Fuchsia:
-def perf_groups(folder, path, content=None):
-    """Samples by control group, as perf shows it."""
-    text = perf(folder, "report", "--stdio", "-n", "-s", "cgroup", "-g", "none", "--no-children", "-t", "\x1f", "-i", path,
-                content=content)
-    rows = [line.split("\x1f") for line in text.split("\n") if "\x1f" in line and not line.startswith("#")]
-    found = collections.Counter()
-    for _, samples, group in rows:
-        found[group.rstrip(" ")] += int(samples)
-    return found
-
-
     """FXT as `ffx profiler` reads it, by Fuchsia's own page of the format: Profiler records, and names of tasks."""
 
     def __init__(self):

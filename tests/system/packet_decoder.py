@@ -93,7 +93,9 @@ class Decoder:
         self.samples = []
         self.names = {}        # by ("process", pid) or ("thread", tid): all names in their order
         self.counters = {}     # by name: values in their order, of all tracks of that name
-        self.tracks = {}       # by uuid
+        self.tracks = {}       # of counters, by uuid
+        self.labels = {}       # by pid: (time, labels) in their order
+        self.labeled = {}      # by pid: the uuid of its track
         self.offsets = set()   # REALTIME less BOOTTIME
         self.late = {}         # (path, build-id, address): a name
         self.blobs = self.late_count = 0
@@ -146,7 +148,10 @@ class Decoder:
         for sample in packet[66]:
             self.sample(packet, message(sample))
         for track in map(message, packet[60]):
-            self.tracks[track[1][0]] = track[2][0].decode()
+            if track[3]:
+                self.label(packet, track)
+            else:
+                self.tracks[track[1][0]] = track[2][0].decode()
         for event in map(message, packet[11]):
             if event[9] != [4] or not packet[8]:
                 complain("an event is not a counter's")
@@ -178,6 +183,24 @@ class Decoder:
             self.names.setdefault(("process", signed(process[1][0])), []).append(process[3][0].decode())
         for thread in map(message, tree[2]):
             self.names.setdefault(("thread", signed(thread[1][0])), []).append(thread[2][0].decode())
+
+    def label(self, packet, track):
+        """A process's track. The importer takes another one of the same pid for another process."""
+        process = message(track[3][0])
+        pid = signed(process[1][0], 32)
+        if self.labeled.setdefault(pid, track[1][0]) != track[1][0] or len(set(self.labeled.values())) != len(self.labeled):
+            complain(f"the process {pid} has the track {track[1]}")
+        if ("process", pid) not in self.names or not packet[8]:
+            complain(f"the process {pid} has labels, and no name or time")
+        self.labels.setdefault(pid, []).append((packet[8][0], tuple(label.decode() for label in process[8])))
+
+    def labels_at(self, pid, time):
+        """Labels replace earlier ones by their places. In the order of time, which the importer brings packets into."""
+        told = {}
+        for since, labels in sorted(self.labels.get(pid, []), key=lambda row: row[0]):
+            if since <= time:
+                told.update(enumerate(labels))
+        return tuple(told.values())
 
     def frame(self, iid):
         """Name, path, build-id and address; the name is put in at the end, since it may come late."""

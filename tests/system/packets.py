@@ -3,10 +3,11 @@
 import collections, json, os, re, subprocess, sys
 from export_readers import escaped
 from packet_decoder import Decoder, complain, complaints
-from recording_maker import Recording, SESSION, SYMBOLS, BOOKS
+from recording_maker import Recording, SESSION, SYMBOLS, BOOKS, PROCESSES
 
 EVENT = re.compile(r"(.*?) +(\d+)/(\d+) \[(\d+)\] (\d+)\.(\d{9}): \d+ cpu-clock:")
 NEARLY_ALL = 0.95
+END = 2**63
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -78,11 +79,21 @@ def functions(recording, number):
                                  "name": "f%x_%d" % (start, number)})
 
 
+# Whose process 7 is from a time on, as a line says it, and as labels do.
+CONTAINER = {"container": "0123", "runtime": "docker"}
+OWNERS = [(0, {"unit": "a.service", "uid": 7}, ("a.service", "uid 7")),
+          (5000, {"unit": "b;\n.service", "uid": 7, **CONTAINER}, ("b;\n.service in docker:0123", "uid 7")),
+          (9000, {}, ("[unknown]", "[unknown]")),
+          (15000, {"cgroup": "/c", "uid": 8}, ("/c", "uid 8"))]
+
+
 def make_segments(number, late, clock):
     """Samples alone, in groups, and of which the stack comes later; names before them, or behind all."""
     recording = Recording()
     recording.data(SESSION, {"session": "s", "config": {"sample_period_ns": 250000}, "created_boot_ns": 1000,
                              "created_realtime_ns": str(clock)})
+    for since, owner, _ in OWNERS:
+        recording.data(PROCESSES, {"pid": 7, "boot_ts_ns": str(since), **owner})
     app(recording, number)
     if not late:
         functions(recording, number)
@@ -101,6 +112,16 @@ def make_segments(number, late, clock):
         functions(recording, number)
     recording.data(BOOKS, {"period_ns": 250000, "total": {"lost": 5 + number, "missed": 7, "unexplained": -3}, "stitched_stacks": 2})
     return recording
+
+
+def check_labels(decoder, what):
+    """Each sample comes at a time at which its process has the labels of its owner."""
+    for sample in decoder.samples:
+        expected = [labels for since, _, labels in OWNERS if since <= sample.time][-1] if sample.pid == 7 else ()
+        if decoder.labels_at(sample.pid, sample.time) != expected:
+            complain(f"{what}: at {sample.time} process {sample.pid} is of {decoder.labels_at(sample.pid, sample.time)}, not {expected}")
+    if len(decoder.labels[7]) != 2 * len(OWNERS):
+        complain(f"{what}: the labels are {decoder.labels}")
 
 
 def check_made(profctl, maker, probe, folder):
@@ -123,6 +144,7 @@ def check_made(profctl, maker, probe, folder):
             complain(f"batches of {batch} records: {decoder.offsets}")
         if decoder.names[("process", 7)] != ["app0", "app1"] or decoder.names[("thread", 7)] != ["main0", "main1"]:
             complain(f"batches of {batch} records: {decoder.names}")
+        check_labels(decoder, f"batches of {batch} records")
         if (decoder.late_count > 0) != (batch < 20):
             complain(f"batches of {batch} records: {decoder.late_count} names are late")
         # One track each of both segments, since they are of one session.
@@ -137,6 +159,11 @@ def check_recorded(profctl, path):
     report = json.loads(subprocess.run([profctl, "report", "--json", path], capture_output=True, check=True).stdout)
     if report["samples"] != len(decoder.samples) or not decoder.samples:
         complain(f"{path}: {len(decoder.samples)} samples, and a report has {report['samples']}")
+    units = json.loads(subprocess.run([profctl, "report", "--by", "unit", "--json", path], capture_output=True, check=True).stdout)
+    expected = collections.Counter({row["name"]: row["self"] for row in units["rows"]})
+    found = collections.Counter("".join(decoder.labels_at(sample.pid, END)[:1]) for sample in decoder.samples)
+    if sum((expected & found).values()) < NEARLY_ALL * report["samples"]:
+        complain(f"{path}: labels are {found}, and a report has {expected}")
     if report["books"] is not None:
         for term, ticks in report["books"]["total"].items():
             values = decoder.counters.get("ticks " + term, [(0, ticks)])
