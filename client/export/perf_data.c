@@ -333,6 +333,6 @@ int perf_data_print(FILE *file, const struct profile *profile, const struct expo
     uint64_t data_bytes = writer.records.written_bytes;
     perf_header_begin_file(file, &writer.event, data_bytes, profile);
     write_records(&writer, file);
-    perf_header_end_file(file, data_bytes, profile);
+    perf_header_end_file(file, &writer.event, data_bytes, profile);
     return 0;
 }

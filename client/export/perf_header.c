@@ -8,14 +8,17 @@
 #include "perf_header.h"
 
 #include "build_id_bytes.h"
+#include "cleanup.h"
+#include "json.h"
 #include "perf_records.h"
+#include "utf8.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
 #include <time.h>
 
 #define STRING_BYTES         ((size_t)64) /* strings of features fill such pieces */
-#define FEATURE_MAX          4
+#define FEATURE_MAX          7
 #define BUILD_ID_BYTES       ((size_t)20)
 #define MISC_BUILD_ID_SIZE   (1U << 15) /* the build-id says how long it is */
 #define KERNEL_PID           UINT32_MAX /* whose build-ids: this machine's */
@@ -27,8 +30,11 @@
 /* Numbers of features in the head's bit map. */
 enum {
     FEATURE_BUILD_ID = 2,
+    FEATURE_HOST_NAME = 3,
+    FEATURE_KERNEL = 4,
     FEATURE_VERSION = 5,
     FEATURE_ARCH = 6,
+    FEATURE_EVENT_DESC = 12,
     FEATURE_SAMPLE_TIME = 21,
     FEATURE_CLOCK_DATA = 29
 };
@@ -61,7 +67,17 @@ struct file_attribute {
 struct feature {
     unsigned number;
     size_t size_bytes;
-    uint8_t bytes[2 * STRING_BYTES];
+    uint8_t bytes[sizeof(struct perf_event_attr) + 2 * STRING_BYTES];
+};
+
+/* The list of events, of which there is one. hotspot knows the event of samples by nothing else. */
+struct event_list {
+    uint32_t event_count;
+    uint32_t attribute_bytes;
+    struct perf_event_attr attribute;
+    uint32_t id_count;
+    uint32_t name_bytes;
+    char name[STRING_BYTES];
 };
 
 /* Writes the build-ids of all modules that are files and have one; returns their bytes. */
@@ -94,7 +110,7 @@ static void add_text_feature(struct feature *features, size_t *count, unsigned n
     const uint32_t size_bytes = STRING_BYTES;
     *feature = (struct feature){.number = number, .size_bytes = sizeof size_bytes + STRING_BYTES};
     memcpy(feature->bytes, &size_bytes, sizeof size_bytes);
-    (void)snprintf((char *)feature->bytes + sizeof size_bytes, STRING_BYTES, "%s", text);
+    (void)utf8_shown((char *)feature->bytes + sizeof size_bytes, STRING_BYTES, text, strlen(text));
 }
 
 static void add_feature(struct feature *features, size_t *count, unsigned number, const void *bytes,
@@ -103,27 +119,6 @@ static void add_feature(struct feature *features, size_t *count, unsigned number
     struct feature *feature = &features[(*count)++];
     *feature = (struct feature){.number = number, .size_bytes = size_bytes};
     memcpy(feature->bytes, bytes, size_bytes);
-}
-
-/* In the order of their numbers. Returns how many there are. */
-static size_t make_features(const struct profile *profile, struct feature *features)
-{
-    size_t count = 0;
-    int64_t offset_ns = 0;
-    const uint64_t times[2] = {profile->first_ns, profile->last_ns};
-    add_text_feature(features, &count, FEATURE_VERSION, "cpu-profilerd " CPU_PROFILERD_VERSION);
-    add_text_feature(features, &count, FEATURE_ARCH, "x86_64");
-    add_feature(features, &count, FEATURE_SAMPLE_TIME, times, sizeof times);
-    if (profile_wall_offset_ns(profile, &offset_ns)) {
-        const struct {
-            uint32_t version;
-            uint32_t clock;
-            uint64_t wall_ns;
-            uint64_t time_ns;
-        } clock = {1, CLOCK_BOOTTIME, profile->first_ns + (uint64_t)offset_ns, profile->first_ns};
-        add_feature(features, &count, FEATURE_CLOCK_DATA, &clock, sizeof clock);
-    }
-    return count;
 }
 
 static struct perf_event_attr make_attribute(const struct perf_event *event)
@@ -149,11 +144,53 @@ static struct perf_event_attr make_attribute(const struct perf_event *event)
     };
 }
 
+/* What the recording says of where it was made, as texts that may be "": hotspot 1.3 takes no
+ * feature of a file without a host's name. */
+static void add_origin(const struct profile *profile, struct feature *features, size_t *count)
+{
+    cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
+    const char *host = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "host"));
+    const char *kernel = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "kernel"));
+    add_text_feature(features, count, FEATURE_HOST_NAME, host == NULL ? "" : host);
+    add_text_feature(features, count, FEATURE_KERNEL, kernel == NULL ? "" : kernel);
+}
+
+/* In the order of their numbers. Returns how many there are. */
+static size_t make_features(const struct perf_event *event, const struct profile *profile,
+                            struct feature *features)
+{
+    const struct event_list events = {
+        .event_count = 1,
+        .attribute_bytes = sizeof events.attribute,
+        .attribute = make_attribute(event),
+        .name_bytes = sizeof events.name,
+        .name = "cpu-clock",
+    };
+    size_t count = 0;
+    int64_t offset_ns = 0;
+    const uint64_t times[2] = {profile->first_ns, profile->last_ns};
+    add_origin(profile, features, &count);
+    add_text_feature(features, &count, FEATURE_VERSION, "cpu-profilerd " CPU_PROFILERD_VERSION);
+    add_text_feature(features, &count, FEATURE_ARCH, "x86_64");
+    add_feature(features, &count, FEATURE_EVENT_DESC, &events, sizeof events);
+    add_feature(features, &count, FEATURE_SAMPLE_TIME, times, sizeof times);
+    if (profile_wall_offset_ns(profile, &offset_ns)) {
+        const struct {
+            uint32_t version;
+            uint32_t clock;
+            uint64_t wall_ns;
+            uint64_t time_ns;
+        } clock = {1, CLOCK_BOOTTIME, profile->first_ns + (uint64_t)offset_ns, profile->first_ns};
+        add_feature(features, &count, FEATURE_CLOCK_DATA, &clock, sizeof clock);
+    }
+    return count;
+}
+
 void perf_header_begin_file(FILE *file, const struct perf_event *event, uint64_t data_bytes,
                             const struct profile *profile)
 {
     struct feature features[FEATURE_MAX];
-    size_t feature_count = make_features(profile, features);
+    size_t feature_count = make_features(event, profile, features);
     const struct file_attribute attribute = {.attribute = make_attribute(event)};
     struct file_head head = {
         .magic = "PERFILE2",
@@ -171,10 +208,11 @@ void perf_header_begin_file(FILE *file, const struct perf_event *event, uint64_t
 }
 
 /* Their places, behind the data, and then they themselves. */
-void perf_header_end_file(FILE *file, uint64_t data_bytes, const struct profile *profile)
+void perf_header_end_file(FILE *file, const struct perf_event *event, uint64_t data_bytes,
+                          const struct profile *profile)
 {
     struct feature features[FEATURE_MAX];
-    size_t count = make_features(profile, features);
+    size_t count = make_features(event, profile, features);
     struct file_section section = {
         .offset = sizeof(struct file_head) + sizeof(struct file_attribute) + data_bytes +
                   (1 + count) * sizeof section,
@@ -196,7 +234,7 @@ void perf_header_begin_pipe(FILE *file, const struct perf_event *event,
                             const struct profile *profile)
 {
     struct feature features[FEATURE_MAX];
-    size_t count = make_features(profile, features);
+    size_t count = make_features(event, profile, features);
     const struct perf_event_attr attribute = make_attribute(event);
     const struct pipe_head head = {.magic = "PERFILE2", .size_bytes = sizeof head};
     struct perf_records records = {.file = file};

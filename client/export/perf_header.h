@@ -21,7 +21,8 @@ struct perf_event {
 /* Begins a file whose records take `data_bytes`, and ends it. */
 void perf_header_begin_file(FILE *file, const struct perf_event *event, uint64_t data_bytes,
                             const struct profile *profile);
-void perf_header_end_file(FILE *file, uint64_t data_bytes, const struct profile *profile);
+void perf_header_end_file(FILE *file, const struct perf_event *event, uint64_t data_bytes,
+                          const struct profile *profile);
 
 /* Begins what goes through a pipe. */
 void perf_header_begin_pipe(FILE *file, const struct perf_event *event,

@@ -10,6 +10,7 @@ import recording as dumped
 
 PERIOD_NS = 250000
 LOST = {"lost": 5, "throttled": 7, "missed": 11, "dropped": 13}  # ticks
+HOST, KERNEL = "ho\x1bst", "6.1\n-test"
 KERNEL_START = 0xffffffff80000000
 KERNEL_FUNCTIONS = ["sys_read", "do; syscall", "irq\nentry", "{{{reset}}}"]
 
@@ -82,7 +83,8 @@ def name_of_address(address):
 def finish(recording, number, clock=False):
     """`clock`: the session says what time it was."""
     times = {"created_boot_ns": 1000, "created_realtime_ns": "1769767200000000000"} if clock else {}
-    recording.data(SESSION, {"session": "s%d" % number, "config": {"sample_period_ns": PERIOD_NS}, **times})
+    recording.data(SESSION, {"session": "s%d" % number, "config": {"sample_period_ns": PERIOD_NS}, "host": HOST, "kernel": KERNEL,
+                             **times})
     total = {"expected": 1000, "received": 900, "idle": 64, "unexplained": 0, "kept": 887, "filtered": 0, **LOST}
     recording.data(BOOKS, {"period_ns": PERIOD_NS, "total": total, "cpus": [{"cpu": 0, **total}],
                            "truncated_stacks": 3})
@@ -224,6 +226,17 @@ def check_groups(profctl, path, folder):
         found = export_readers.perf_groups(folder, file, content)
         if found != expected:
             export_readers.complain("perf-data", f"{file} has the control groups {found}, not {expected}")
+
+
+def check_header(profctl, path, folder):
+    """What hotspot wants of a file, and perf shows: a host, and the list of events, which is where it has the event's name from."""
+    export(profctl, path, "perf-data", "-o", path + ".perf")
+    shown = lambda text: export_readers.CONTROL.sub("?", text)
+    for file, content in ((path + ".perf", None), ("-", export(profctl, path, "perf-data"))):
+        header = export_readers.perf(folder, "report", "--header-only", "-i", file, content=content)
+        for line in (f"# hostname : {shown(HOST)}\n", f"# os release : {shown(KERNEL)}\n", "# arch : x86_64\n", "# event : name = cpu-clock, "):
+            if line not in header:
+                export_readers.complain("perf-data", f"{file} does not say {line!r}: {header!r}")
 
 
 def selected(profctl, path, *options):
@@ -403,6 +416,7 @@ def main():
     check_owners(profctl, os.path.join(folder, "hard.fxt"))
     check_labels(profctl, os.path.join(folder, "hard.fxt"))
     check_groups(profctl, os.path.join(folder, "hard.fxt"), folder)
+    check_header(profctl, os.path.join(folder, "hard.fxt"), folder)
     check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
     check_perf_names(profctl, maker, folder)
