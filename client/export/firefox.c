@@ -142,10 +142,12 @@ static void print_times(struct firefox *writer)
     struct json_out *out = &writer->out;
     int64_t offset_ns = 0;
     bool has_wall = profile_wall_offset_ns(profile, &offset_ns);
-    print_ms(out, "interval", writer->period_ns > 0 ? writer->period_ns : NS_PER_MS);
+    uint64_t interval_ns = writer->period_ns > 0 ? writer->period_ns : NS_PER_MS;
+    print_ms(out, "interval", interval_ns);
     print_ms(out, "startTime", has_wall ? profile->first_ns + (uint64_t)offset_ns : 0);
     print_ms(out, "profilingStartTime", 0);
-    print_ms(out, "profilingEndTime", profile->last_ns - profile->first_ns);
+    /* The viewer shows what is before the end, and so not a sample that is at it. */
+    print_ms(out, "profilingEndTime", profile->last_ns - profile->first_ns + interval_ns);
     json_out_begin(out, "sampleUnits", '{');
     json_out_string(out, "time", "ms");
     json_out_string(out, "eventDelay", "ms");

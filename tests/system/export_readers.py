@@ -379,6 +379,9 @@ def read_firefox(output, period, folder):
         tasks.add((thread["pid"], thread["tid"]))
         if any(delta < 0 for delta in samples["timeDeltas"]):
             complain("firefox", "time runs backward")
+        # The viewer leaves out what is at the end, or behind it.
+        if not 0 <= sum(samples["timeDeltas"]) < told["meta"]["profilingEndTime"]:
+            complain("firefox", f"a thread ends at {sum(samples['timeDeltas'])}, and the profile at {told['meta']['profilingEndTime']}")
         if period != 1 and set(samples.get("threadCPUDelta", [])) - {period}:
             complain("firefox", "has another CPU time")
         for stack, weight in zip(samples["stack"], samples["weight"] or [1] * samples["length"]):
