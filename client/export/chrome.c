@@ -58,12 +58,12 @@ static void chrome_done(struct chrome *writer)
     free(writer->slices);
 }
 
-static void print_us(struct json_out *out, const char *name, uint64_t time_ns)
+/* When a slice is. Readers add in floating point, so only of whole microseconds an end is the very
+ * number at which the next slice begins. */
+static void print_span(struct json_out *out, uint64_t begin_ns, uint64_t end_ns)
 {
-    char text[64];
-    (void)snprintf(text, sizeof text, "%" PRIu64 ".%03" PRIu64, time_ns / NS_PER_US,
-                   time_ns % NS_PER_US);
-    json_out_raw(out, name, text);
+    json_out_u64(out, "ts", begin_ns / NS_PER_US);
+    json_out_u64(out, "dur", end_ns / NS_PER_US - begin_ns / NS_PER_US);
 }
 
 /* A task's number on its track. Tasks of another segment are others, whose slices would overlap.
@@ -136,8 +136,7 @@ static void print_slice(struct chrome *writer, const struct slice *slice, uint64
                 frame == NULL ? "[truncated]" : profile_text(writer->profile, frame->name),
                 writer->pid, writer->tid);
     json_out_string(out, "cat", frame != NULL && frame->is_kernel != 0 ? "kernel" : "user");
-    print_us(out, "ts", slice->begin_ns);
-    print_us(out, "dur", end_ns - slice->begin_ns);
+    print_span(out, slice->begin_ns, end_ns);
     json_out_begin(out, "args", '{');
     json_out_u64(out, "samples", slice->samples);
     json_out_u64(out, "self", slice->self_samples);
@@ -148,12 +147,14 @@ static void print_slice(struct chrome *writer, const struct slice *slice, uint64
     json_out_end(out, '}');
 }
 
-/* Ends the slices behind the first `count`, the innermost first. */
+/* Ends the slices behind the first `count`. The outermost is printed first: of slices that begin
+ * and end together, readers take the first for the outer one. */
 static void end_slices(struct chrome *writer, size_t count)
 {
-    while (writer->slice_count > count) {
-        print_slice(writer, &writer->slices[--writer->slice_count], writer->end_ns);
+    for (size_t i = count; i < writer->slice_count; i++) {
+        print_slice(writer, &writer->slices[i], writer->end_ns);
     }
+    writer->slice_count = count < writer->slice_count ? count : writer->slice_count;
 }
 
 /* The frame at a depth from the root, of a stack that begins with TRUNCATED where it has no root.
@@ -237,8 +238,8 @@ static void print_lost(struct chrome *writer)
         writer->tid = LOST_TASK;
         print_name(writer, "process_name", "[lost]");
         begin_event(out, "X", "[lost]", LOST_TASK, LOST_TASK);
-        print_us(out, "ts", writer->profile->first_ns);
-        print_us(out, "dur", lost * writer->period_ns);
+        print_span(out, writer->profile->first_ns,
+                   writer->profile->first_ns + lost * writer->period_ns);
         json_out_begin(out, "args", '{');
         json_out_u64(out, "samples", lost);
         json_out_u64(out, "self", lost);

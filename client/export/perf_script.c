@@ -8,9 +8,11 @@
  */
 #include "writers.h"
 
+#include "cleanup.h"
 #include "escaped.h"
 #include "export_books.h"
 #include "places.h"
+#include "sample_order.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -140,10 +142,14 @@ int perf_script_print(FILE *file, const struct profile *profile,
 {
     uint64_t period_ns = profile_period_ns(profile);
     uint64_t period = period_ns == 0 ? 1 : period_ns;
+    cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_TIME);
+    if (order == NULL) {
+        return -ENOMEM;
+    }
     export_books_lines(profile, print_comment, file);
     (void)fputs("#\n", file);
     for (size_t i = 0; i < profile->sample_count; i++) {
-        print_sample(file, profile, &profile->samples[i], period);
+        print_sample(file, profile, &profile->samples[order[i]], period);
     }
     if (options->has_lost_frame) {
         print_lost(file, profile, period);

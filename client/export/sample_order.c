@@ -16,6 +16,9 @@ struct sorting {
 static int compare_tasks(const struct profile_sample *a, const struct profile_sample *b,
                          enum sample_order_by by)
 {
+    if (by == SAMPLE_ORDER_TIME) {
+        return 0;
+    }
     if (by == SAMPLE_ORDER_PID) {
         return compare_u64(a->pid, b->pid);
     }

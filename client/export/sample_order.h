@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Samples by process or thread, and in the order of time within one. */
+/* Samples by process or thread, and in the order of time within one; or in that alone. */
 
 #include "profile.h"
 
@@ -12,6 +12,7 @@ enum sample_order_by {
     SAMPLE_ORDER_PROCESS, /* of one segment, with one pid and one name */
     SAMPLE_ORDER_THREAD,  /* of one segment, with one pid and one tid */
     SAMPLE_ORDER_PID,     /* with one pid, in all segments */
+    SAMPLE_ORDER_TIME,    /* all are one */
 };
 
 /* The numbers of all samples; those of a process or thread stand together. Returned: free(); NULL

@@ -82,28 +82,38 @@ def read_speedscope(output, period, folder):
 
 
 def check_nesting(slices):
-    """Slices of a thread, as their beginnings and lengths: each lies in another one, or beside it."""
-    ends = []
-    for begin, length in sorted(slices, key=lambda slice: (slice[0], -slice[1])):
-        while ends and ends[-1] <= begin and length > 0:
-            ends.pop()
-        if ends and begin + length > ends[-1]:
+    """
+    Slices of a thread, as their beginnings, lengths and samples of their own: each lies in another one, or beside it. Of
+    those with one beginning the longer is the outer one, of equal ones the first. A slice has time of its own if it has
+    samples of its own.
+    """
+    open_ones = []  # end, time without what is inside, samples
+    done = []
+    for begin, length, samples in sorted(slices, key=lambda slice: (slice[0], -slice[1])):
+        while open_ones and open_ones[-1][0] <= begin and length > 0:
+            done.append(open_ones.pop())
+        if open_ones and begin + length > open_ones[-1][0]:
             complain("chrome", "two slices overlap")
             return
-        ends.append(begin + length)
+        if open_ones:
+            open_ones[-1][1] -= length
+        open_ones.append([begin + length, length, samples])
+    if any((own > 0) != (samples > 0) for _, own, samples in done + open_ones):
+        complain("chrome", "a slice is inside another one that it has called")
 
 
 def read_chrome(output, period, folder):
     found = collections.Counter()
-    told = json.loads(output, parse_float=lambda text: int(text.replace(".", "")))  # microseconds as nanoseconds
+    told = json.loads(output)
     named, slices = set(), collections.defaultdict(list)
     for event in told["traceEvents"]:
         if event["ph"] == "M":
             named.add((event["pid"], event["name"]))
             continue
-        if event["ph"] != "X" or event["dur"] < 0 or event["ts"] < 0:
+        # Fractions of a microsecond that are added up are other ones than where the next slice begins.
+        if event["ph"] != "X" or any(not isinstance(event[key], int) or event[key] < 0 for key in ("ts", "dur")):
             complain("chrome", f"has the event {event}")
-        slices[event["pid"], event["tid"]].append((event["ts"], event["dur"]))
+        slices[event["pid"], event["tid"]].append((event["ts"], event["dur"], event["args"]["self"]))
         if not 0 <= event["args"]["self"] <= event["args"]["samples"]:
             complain("chrome", "a slice has more samples in itself than in all")
         found[event["name"]] += event["args"]["self"]
@@ -196,7 +206,7 @@ EVENT = re.compile(r"(\S.*?)\s+(\d+)/(\d+)\s+\[(\d+)\]\s+(\d+\.\d+): +(\d+) (\S+
 
 def read_perf_script(output, period, folder):
     found = collections.Counter()
-    at_leaf = None
+    at_leaf, times = None, []
     for line in lines_of("perf-script", output):
         if line.startswith("#"):
             continue
@@ -204,11 +214,14 @@ def read_perf_script(output, period, folder):
         event = EVENT.fullmatch(line)
         if event:
             at_leaf = int(event[6]) // period
+            times.append(event[5])
         elif frame and at_leaf is not None:
             found[frame[2]] += at_leaf
             at_leaf = 0
         elif line or at_leaf is None:
             complain("perf-script", f"{line!r} is nothing")
+    if times != sorted(times, key=float):  # as perf has them, and speedscope wants them
+        complain("perf-script", "is not in the order of time")
     return found
 
 
