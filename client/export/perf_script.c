@@ -21,6 +21,7 @@
 #define KERNEL      "[kernel]"
 #define PERF_KERNEL "[kernel.kallsyms]"
 #define NO_MODULE   "[unknown]"
+#define HEADER_EDGE "# ========\n" /* Firefox's Profiler knows the text by it */
 #define COMM_WIDTH  16
 #define NS_PER_S    UINT64_C(1000000000)
 
@@ -146,8 +147,9 @@ int perf_script_print(FILE *file, const struct profile *profile,
     if (order == NULL) {
         return -ENOMEM;
     }
+    (void)fputs(HEADER_EDGE, file);
     export_books_lines(profile, print_comment, file);
-    (void)fputs("#\n", file);
+    (void)fputs(HEADER_EDGE "#\n", file);
     for (size_t i = 0; i < profile->sample_count; i++) {
         print_sample(file, profile, &profile->samples[order[i]], period);
     }

@@ -220,6 +220,8 @@ def read_perf_script(output, period, folder):
             at_leaf = 0
         elif line or at_leaf is None:
             complain("perf-script", f"{line!r} is nothing")
+    if not re.match(rb"# ========\n(# .*\n)*# ========\n", output):  # the Firefox Profiler knows the text by its first line
+        complain("perf-script", "does not begin as perf's text does")
     if times != sorted(times, key=float):  # as perf has them, and speedscope wants them
         complain("perf-script", "is not in the order of time")
     return found
