@@ -153,7 +153,12 @@ static void keep_fault(struct otlp *writer, int r)
     writer->dictionary.fault = writer->dictionary.fault == 0 ? r : writer->dictionary.fault;
 }
 
-/* Writes one sample that stands for those of the keys. */
+static int compare_times(const void *left, const void *right)
+{
+    return compare_u64(*(const uint64_t *)left, *(const uint64_t *)right);
+}
+
+/* Writes one sample that stands for those of the keys, with their times in order. */
 static void write_group(struct otlp *writer, struct message_out *out, const struct sample_key *keys,
                         size_t count)
 {
@@ -172,6 +177,7 @@ static void write_group(struct otlp *writer, struct message_out *out, const stru
         for (size_t i = 0; i < count; i++) {
             times[i] = wall_ns(writer, writer->profile->samples[keys[i].number].time_ns);
         }
+        qsort(times, count, sizeof *times, compare_times);
         sample.n_timestamps_unix_nano = count;
         sample.timestamps_unix_nano = times;
     } else {

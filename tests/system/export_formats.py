@@ -296,10 +296,12 @@ def check_inlined(profctl, maker, folder):
     finish(recording, 0, clock=True)
     recording.stack(7, [0x100000 + int(start, 16), 0x100000 + int(main, 16) + 5])
     recording.stack(7, [0x100000 + int(start, 16) + int(size, 16) - 1, 0x100000 + int(main, 16) + 5])
+    recording.time_ns = 500  # the last sample of the file is the first
+    recording.stack(7, [0x100000 + int(start, 16), 0x100000 + int(main, 16) + 5])
     path = os.path.join(folder, "inlined.fxt")
     recording.write(maker, path)
     for option in ("--inline", "--lines"):
-        expected = collections.Counter(innermost=1, outermost=1)
+        expected = collections.Counter(innermost=2, outermost=1)
         for name, reader in export_readers.READERS.items():
             if not reader.has_frames:
                 continue
