@@ -75,3 +75,26 @@ uint64_t seeded_hash(const void *bytes, size_t size_bytes)
     }
     return s.v[0] ^ s.v[1] ^ s.v[2] ^ s.v[3];
 }
+
+/* The two halves of a product as one word, in which each bit depends on all of both factors. */
+static uint64_t fold_product(uint64_t a, uint64_t b)
+{
+    __uint128_t product = (__uint128_t)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint64_t seeded_hash_of_file(const void *bytes, size_t size_bytes)
+{
+    const uint64_t *k = seeded_hash_key;
+    const uint8_t *at = bytes;
+    uint64_t hash = k[0] ^ fold_product(size_bytes ^ k[1], UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t pair[2];
+    for (; size_bytes >= sizeof pair; size_bytes -= sizeof pair, at += sizeof pair) {
+        memcpy(pair, at, sizeof pair);
+        hash = fold_product(pair[0] ^ hash, pair[1] ^ k[1]);
+    }
+    memset(pair, 0, sizeof pair);
+    memcpy(pair, at, size_bytes);
+    hash = fold_product(pair[0] ^ hash, pair[1] ^ k[1]);
+    return fold_product(hash ^ k[0], UINT64_C(0xd6e8feb86659fd93) ^ k[1]);
+}

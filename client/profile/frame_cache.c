@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define CAPACITY_MIN 1024
+#define OWNER_MASK   ((UINT32_C(1) << 30) - 1)
 
 void frame_cache_done(struct frame_cache *cache)
 {
@@ -26,7 +27,7 @@ uint64_t frame_cache_size_bytes(const struct frame_cache *cache)
 }
 
 /* The entry of the key, or the free one where it goes. */
-static struct frame_cache_entry *find_entry(const struct frame_cache *cache, uint64_t owner,
+static struct frame_cache_entry *find_entry(const struct frame_cache *cache, uint32_t owner,
                                             uint64_t address)
 {
     size_t mask = cache->capacity - 1;
@@ -61,7 +62,7 @@ static int double_entries(struct frame_cache *cache)
     return 0;
 }
 
-void frame_cache_fetch(const struct frame_cache *cache, uint64_t owner, uint64_t address)
+void frame_cache_fetch(const struct frame_cache *cache, uint32_t owner, uint64_t address)
 {
     if (cache->capacity > 0) {
         size_t at = (size_t)seeded_hash_pair(address, owner) & (cache->capacity - 1);
@@ -69,7 +70,7 @@ void frame_cache_fetch(const struct frame_cache *cache, uint64_t owner, uint64_t
     }
 }
 
-int frame_cache_find(struct frame_cache *cache, uint64_t owner, uint64_t address,
+int frame_cache_find(struct frame_cache *cache, uint32_t owner, uint64_t address,
                      struct frame_cache_entry **ret)
 {
     if (cache->count * 2 >= cache->capacity) {
@@ -80,7 +81,8 @@ int frame_cache_find(struct frame_cache *cache, uint64_t owner, uint64_t address
     }
     struct frame_cache_entry *entry = find_entry(cache, owner, address);
     if (!entry->is_used) {
-        *entry = (struct frame_cache_entry){.address = address, .owner = owner, .is_used = true};
+        *entry = (struct frame_cache_entry){
+            .address = address, .owner = owner & OWNER_MASK, .is_used = true};
         cache->count++;
     }
     *ret = entry;

@@ -113,7 +113,7 @@ static int keep(struct intern *table, const void *bytes, size_t size_bytes, uint
 
 uint32_t intern_hash(const void *bytes, size_t size_bytes)
 {
-    return (uint32_t)seeded_hash(bytes, size_bytes);
+    return (uint32_t)seeded_hash_of_file(bytes, size_bytes);
 }
 
 void intern_fetch_slot(const struct intern *table, uint32_t hash)
@@ -188,6 +188,13 @@ const void *intern_bytes(const struct intern *table, uint32_t item, size_t *ret_
     uint32_t at = table->items[item];
     *ret_size_bytes = header_at(table, at).size_bytes;
     return &table->words[at + 1];
+}
+
+void intern_fetch_bytes(const struct intern *table, uint32_t item)
+{
+    const uint64_t *words = &table->words[table->items[item]];
+    __builtin_prefetch(words);
+    __builtin_prefetch(words + LINE_WORDS);
 }
 
 const char *intern_text(const struct intern *table, uint32_t item)

@@ -403,7 +403,8 @@ int loader_complete(struct profile *profile, struct profile_sample *sample)
 static int complete_samples(struct profile *profile)
 {
     int r = 0;
-    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+    size_t sample_count = profile->group_count == 0 ? 0 : profile->sample_count;
+    for (size_t i = 0; i < sample_count && r == 0; i++) {
         if (profile->samples[i].group != INTERN_NONE) {
             r = loader_complete(profile, &profile->samples[i]);
         }

@@ -25,7 +25,7 @@ int fxt_cursor_refuse(struct fxt_cursor *cursor, const char *format, ...)
     return -EBADMSG;
 }
 
-static int refuse_short(struct fxt_cursor *cursor)
+int fxt_cursor_refuse_short(struct fxt_cursor *cursor)
 {
     return fxt_cursor_refuse(cursor, "the record is too short for what it holds");
 }
@@ -43,22 +43,11 @@ int fxt_cursor_check_end(struct fxt_cursor *cursor)
                : fxt_cursor_refuse(cursor, "words left over: %zu", cursor->words_left);
 }
 
-int fxt_cursor_take_word(struct fxt_cursor *cursor, uint64_t *ret)
-{
-    if (cursor->words_left == 0) {
-        return refuse_short(cursor);
-    }
-    memcpy(ret, cursor->at, sizeof *ret);
-    cursor->at += FXT_WORD_BYTES;
-    cursor->words_left--;
-    return 0;
-}
-
 int fxt_cursor_take_bytes(struct fxt_cursor *cursor, size_t size_bytes, const uint8_t **ret)
 {
     size_t words = (size_bytes + FXT_WORD_BYTES - 1) / FXT_WORD_BYTES;
     if (words > cursor->words_left) {
-        return refuse_short(cursor);
+        return fxt_cursor_refuse_short(cursor);
     }
     for (size_t i = size_bytes; i < words * FXT_WORD_BYTES; i++) {
         if (cursor->at[i] != 0) {

@@ -12,6 +12,8 @@
 #include "fxt_format.h"
 #include "fxt_tables.h"
 
+#include <string.h>
+
 struct fxt_cursor {
     struct fxt_tables tables;
     uint64_t offset_bytes; /* of the record, in the whole stream */
@@ -28,7 +30,20 @@ int fxt_cursor_refuse(struct fxt_cursor *cursor, const char *format, ...)
 int fxt_cursor_check_reserved(struct fxt_cursor *cursor, uint64_t reserved);
 int fxt_cursor_check_end(struct fxt_cursor *cursor);
 
-int fxt_cursor_take_word(struct fxt_cursor *cursor, uint64_t *ret);
+/* Says that the record ends within what was to be taken. */
+int fxt_cursor_refuse_short(struct fxt_cursor *cursor);
+
+static inline int fxt_cursor_take_word(struct fxt_cursor *cursor, uint64_t *ret)
+{
+    if (cursor->words_left == 0) {
+        return fxt_cursor_refuse_short(cursor);
+    }
+    memcpy(ret, cursor->at, sizeof *ret);
+    cursor->at += FXT_WORD_BYTES;
+    cursor->words_left--;
+    return 0;
+}
+
 /* Takes `size_bytes` and their padding, which must be zero; `*ret` points into the record. */
 int fxt_cursor_take_bytes(struct fxt_cursor *cursor, size_t size_bytes, const uint8_t **ret);
 int fxt_cursor_take_text(struct fxt_cursor *cursor, size_t size_bytes, const char **ret);

@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
-
 struct fxt_reader {
     struct fxt_cursor cursor;
     bool started; /* the magic number has been read */
@@ -252,22 +250,11 @@ static int read_event(struct fxt_cursor *cursor, struct fxt_record *ret)
     return r;
 }
 
-/* A field of a sample that is one word. */
-struct word_field {
-    uint64_t bit;
-    uint64_t *value;
-};
-
-static int take_words(struct fxt_cursor *cursor, uint64_t fields, const struct word_field *words,
-                      size_t count)
+/* Takes the word of a field, if the sample has it. */
+static inline int take_field(struct fxt_cursor *cursor, uint64_t fields, uint64_t field,
+                             uint64_t *ret)
 {
-    int r = 0;
-    for (size_t i = 0; i < count && r == 0; i++) {
-        if ((fields & words[i].bit) != 0) {
-            r = fxt_cursor_take_word(cursor, words[i].value);
-        }
-    }
-    return r;
+    return (fields & field) == 0 ? 0 : fxt_cursor_take_word(cursor, ret);
 }
 
 static int take_stack(struct fxt_cursor *cursor, uint64_t fields, uint64_t field,
@@ -285,13 +272,10 @@ static int take_stack(struct fxt_cursor *cursor, uint64_t fields, uint64_t field
         return fxt_cursor_refuse(cursor, "a stack of %" PRIu64 " entries; words left: %zu", count,
                                  cursor->words_left);
     }
-    const uint8_t *bytes = NULL;
-    r = fxt_cursor_take_bytes(cursor, count * FXT_WORD_BYTES, &bytes);
-    if (r < 0) {
-        return r;
-    }
-    *ret_stack = (const uint64_t *)(const void *)bytes;
+    *ret_stack = (const uint64_t *)(const void *)cursor->at;
     *ret_count = count;
+    cursor->at += count * FXT_WORD_BYTES;
+    cursor->words_left -= count;
     return 0;
 }
 
@@ -312,34 +296,22 @@ static int read_sample(struct fxt_cursor *cursor, struct fxt_sample *ret)
         return fxt_cursor_refuse(cursor, "unknown sample fields 0x%" PRIx64,
                                  fields & ~FXT_SAMPLE_FIELDS_KNOWN);
     }
-    const struct word_field ids[] = {
-        {FXT_SAMPLE_CONTINUATION, &ret->continuation},
-        {FXT_SAMPLE_CONTINUATION_COMPLETION, &ret->continuation_completion},
-        {FXT_SAMPLE_PID, &ret->pid},
-        {FXT_SAMPLE_TID, &ret->tid},
-        {FXT_SAMPLE_BOOT_TS, &ret->boot_ts_ns},
-    };
-    const struct word_field cpu[] = {{FXT_SAMPLE_CPU, &ret->cpu}};
-    const struct word_field rest[] = {
-        {FXT_SAMPLE_QUALITY, &ret->quality},
-        {FXT_SAMPLE_WEIGHT, &ret->weight},
-        {FXT_SAMPLE_EVENT, &ret->event},
-    };
-    r = take_words(cursor, fields, ids, COUNT_OF(ids));
-    if (r == 0) {
-        r = take_stack(cursor, fields, FXT_SAMPLE_USER_STACK, &ret->user_stack, &ret->user_count);
+    if (take_field(cursor, fields, FXT_SAMPLE_CONTINUATION, &ret->continuation) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_CONTINUATION_COMPLETION,
+                   &ret->continuation_completion) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_PID, &ret->pid) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_TID, &ret->tid) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_BOOT_TS, &ret->boot_ts_ns) < 0 ||
+        take_stack(cursor, fields, FXT_SAMPLE_USER_STACK, &ret->user_stack, &ret->user_count) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_CPU, &ret->cpu) < 0 ||
+        take_stack(cursor, fields, FXT_SAMPLE_KERNEL_STACK, &ret->kernel_stack,
+                   &ret->kernel_count) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_QUALITY, &ret->quality) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_WEIGHT, &ret->weight) < 0 ||
+        take_field(cursor, fields, FXT_SAMPLE_EVENT, &ret->event) < 0) {
+        return -EBADMSG;
     }
-    if (r == 0) {
-        r = take_words(cursor, fields, cpu, COUNT_OF(cpu));
-    }
-    if (r == 0) {
-        r = take_stack(cursor, fields, FXT_SAMPLE_KERNEL_STACK, &ret->kernel_stack,
-                       &ret->kernel_count);
-    }
-    if (r == 0) {
-        r = take_words(cursor, fields, rest, COUNT_OF(rest));
-    }
-    return r == 0 ? fxt_cursor_check_end(cursor) : r;
+    return fxt_cursor_check_end(cursor);
 }
 
 static int read_data(struct fxt_cursor *cursor, struct fxt_data *ret)

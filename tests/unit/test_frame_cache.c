@@ -10,7 +10,7 @@
 #define OWNERS    3
 #define ADDRESSES 5000
 
-static struct frame_cache_entry *find(struct frame_cache *cache, uint64_t owner, uint64_t address)
+static struct frame_cache_entry *find(struct frame_cache *cache, uint32_t owner, uint64_t address)
 {
     struct frame_cache_entry *entry = NULL;
     assert_int_equal(frame_cache_find(cache, owner, address, &entry), 0);

@@ -7,7 +7,6 @@
 #include "seeded_hash.h"
 #include "unit_test.h"
 
-#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,15 +23,29 @@
 
 typedef uint64_t (*key_fn)(size_t index);
 
-static size_t count_fullest(key_fn key, bool pair, unsigned shift)
+/* The three hashes, of one word. */
+static uint64_t hash_whole(uint64_t word)
+{
+    return seeded_hash(&word, sizeof word);
+}
+
+static uint64_t hash_of_file(uint64_t word)
+{
+    return seeded_hash_of_file(&word, sizeof word);
+}
+
+static uint64_t hash_pair(uint64_t word)
+{
+    return seeded_hash_pair(word, 7);
+}
+
+static size_t count_fullest(key_fn key, uint64_t (*hash_word)(uint64_t), unsigned shift)
 {
     uint32_t *counts = calloc(PLACES, sizeof *counts);
     size_t fullest = 0;
     assert_non_null(counts);
     for (size_t i = 0; i < KEYS; i++) {
-        const uint64_t word = key(i);
-        uint64_t hash = pair ? seeded_hash_pair(word, 7) : seeded_hash(&word, sizeof word);
-        size_t count = ++counts[(hash >> shift) % PLACES];
+        size_t count = ++counts[(hash_word(key(i)) >> shift) % PLACES];
         fullest = count > fullest ? count : fullest;
     }
     free(counts);
@@ -66,8 +79,9 @@ TEST(spreads_what_a_user_chooses)
     static const key_fn keys[] = {next, page, high, times_inverse};
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         for (unsigned shift = 0; shift <= 48; shift += 16) {
-            assert_true(count_fullest(keys[i], false, shift) <= FULLEST_MAX);
-            assert_true(count_fullest(keys[i], true, shift) <= FULLEST_MAX);
+            assert_true(count_fullest(keys[i], hash_whole, shift) <= FULLEST_MAX);
+            assert_true(count_fullest(keys[i], hash_of_file, shift) <= FULLEST_MAX);
+            assert_true(count_fullest(keys[i], hash_pair, shift) <= FULLEST_MAX);
         }
     }
 }
@@ -95,20 +109,26 @@ TEST(spreads_names_that_met_under_fnv)
     }
 }
 
-TEST(takes_every_byte_and_the_length)
+static void check_takes_all(uint64_t (*hash)(const void *bytes, size_t size_bytes))
 {
     static const uint8_t zeros[32];
     uint64_t seen[33];
     for (size_t bytes = 0; bytes <= sizeof zeros; bytes++) {
-        seen[bytes] = seeded_hash(zeros, bytes);
+        seen[bytes] = hash(zeros, bytes);
         for (size_t i = 0; i < bytes; i++) {
             assert_true(seen[i] != seen[bytes]);
             uint8_t other[sizeof zeros] = {0};
             other[i] = 1;
-            assert_true(seeded_hash(other, bytes) != seen[bytes]);
+            assert_true(hash(other, bytes) != seen[bytes]);
         }
-        assert_true(seeded_hash(zeros, bytes) == seen[bytes]);
+        assert_true(hash(zeros, bytes) == seen[bytes]);
     }
+}
+
+TEST(takes_every_byte_and_the_length)
+{
+    check_takes_all(seeded_hash);
+    check_takes_all(seeded_hash_of_file);
     assert_true(seeded_hash_pair(1, 2) != seeded_hash_pair(2, 1));
     assert_true(seeded_hash_pair(1, 2) == seeded_hash_pair(1, 2));
 }
@@ -126,12 +146,13 @@ TEST(is_siphash_1_3)
 }
 
 struct hashes {
-    uint64_t whole, pair;
+    uint64_t whole, of_file, pair;
 };
 
 static struct hashes say_hashes(void)
 {
-    return (struct hashes){seeded_hash("a", 1), seeded_hash_pair(1, 2)};
+    return (struct hashes){seeded_hash("a", 1), seeded_hash_of_file("a", 1),
+                           seeded_hash_pair(1, 2)};
 }
 
 /* Another execution of this program has a key of its own. */
@@ -152,7 +173,8 @@ TEST(differs_in_another_process)
         assert_true(waitpid(child, &status, 0) == child && status == 0);
         assert_int_equal(read(ends[0], &all[i], sizeof all[i]), sizeof all[i]);
         for (size_t j = 0; j < i; j++) {
-            assert_true(all[i].whole != all[j].whole && all[i].pair != all[j].pair);
+            assert_true(all[i].whole != all[j].whole && all[i].of_file != all[j].of_file &&
+                        all[i].pair != all[j].pair);
         }
     }
     (void)close(ends[0]);

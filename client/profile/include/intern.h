@@ -54,5 +54,7 @@ uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_
 
 /* What `item` stands for. Borrowed, until the next intern_add(). */
 const void *intern_bytes(const struct intern *table, uint32_t item, size_t *ret_size_bytes);
-/* The same for a table of texts. */
+/* Fetches it into the CPU's cache, for an intern_bytes() that comes soon. */
+void intern_fetch_bytes(const struct intern *table, uint32_t item);
+/* The same as intern_bytes() for a table of texts. */
 const char *intern_text(const struct intern *table, uint32_t item);
