@@ -162,25 +162,21 @@ static int build_from_frames(struct builder *builder)
     if (r < 0) {
         return r;
     }
+    builder->report->keys = calloc(chain_count + 1, sizeof *builder->report->keys);
     builder->chain_counts = calloc(chain_count + 1, sizeof *builder->chain_counts);
     builder->last_chain = calloc(builder->report->row_count + 1, sizeof *builder->last_chain);
-    if (builder->chain_counts == NULL || builder->last_chain == NULL) {
+    if (builder->report->keys == NULL || builder->chain_counts == NULL ||
+        builder->last_chain == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
         builder->chain_counts[profile->samples[i].chain]++;
     }
-    cleanup_(freep) uint32_t *leaf_rows = calloc(chain_count + 1, sizeof *leaf_rows);
-    if (leaf_rows == NULL) {
-        return -ENOMEM;
-    }
+    builder->report->keys_are_of_chains = true;
     for (size_t i = 0; i < chain_count; i++) {
         if (builder->chain_counts[i] > 0) {
-            leaf_rows[i] = count_chain(builder, (uint32_t)i, builder->chain_counts[i]);
+            builder->report->keys[i] = count_chain(builder, (uint32_t)i, builder->chain_counts[i]);
         }
-    }
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        builder->report->keys[i] = leaf_rows[profile->samples[i].chain];
     }
     return 0;
 }
@@ -278,6 +274,11 @@ static int count_sample(struct builder *builder, const struct profile_sample *sa
 static int build_from_samples(struct builder *builder)
 {
     int r = 0;
+    builder->report->keys =
+        calloc(builder->profile->sample_count + 1, sizeof *builder->report->keys);
+    if (builder->report->keys == NULL) {
+        return -ENOMEM;
+    }
     for (size_t i = 0; i < builder->profile->sample_count && r == 0; i++) {
         r = count_sample(builder, &builder->profile->samples[i], &builder->report->keys[i]);
     }
@@ -328,11 +329,7 @@ int report_build(const struct profile *profile, enum report_by by, enum report_s
 {
     *ret = (struct report){.by = by, .sort = sort, .sample_count = profile->sample_count};
     cleanup_(builder_done) struct builder builder = {.profile = profile, .report = ret};
-    ret->keys = calloc(profile->sample_count + 1, sizeof *ret->keys);
     int r = 0;
-    if (ret->keys == NULL) {
-        return -ENOMEM;
-    }
     switch (by) {
     case REPORT_BY_FUNCTION:
     case REPORT_BY_MODULE:

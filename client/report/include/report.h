@@ -61,7 +61,8 @@ struct report {
     struct report_row *rows; /* owned; by what `sort` says, then the other, then name */
     size_t row_count;
     uint64_t sample_count;
-    uint32_t *keys;          /* owned; by sample of the profile: of the row that it is in itself */
+    uint32_t *keys;          /* owned; of the row that a sample is in itself, by chain or sample */
+    bool keys_are_of_chains; /* else of samples */
     uint64_t *series_counts; /* owned; of the rows that have a series */
     size_t series_length;    /* parts of the time; 0: no row has a series */
     uint64_t series_seconds; /* of each part */
