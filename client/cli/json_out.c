@@ -2,10 +2,12 @@
 
 /*
  * Prints JSON without a tree and without allocations. The caller keeps the nesting right, and
- * checks the stream for errors.
+ * checks the stream for errors. What each value of a large output passes through does without
+ * printf() and the stream's lock: one thread prints.
  */
 #include "json_out.h"
 
+#include "digits.h"
 #include "percent.h"
 #include "utf8.h"
 
@@ -14,34 +16,57 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
+/* How many bytes from the front are ASCII that stands for itself, in JSON or in a text of it. */
+static size_t count_plain(const char *bytes, size_t size_bytes, bool in_text)
+{
+    size_t count = 0;
+    while (count < size_bytes && bytes[count] >= 0x20 && bytes[count] < 0x7f &&
+           !(in_text && (bytes[count] == '"' || bytes[count] == '\\'))) {
+        count++;
+    }
+    return count;
+}
+
+static size_t print_character(FILE *file, const char *text, size_t text_bytes)
+{
+    uint32_t character = 0;
+    size_t length = utf8_character(text, text_bytes, &character);
+    if (length == 0) {
+        (void)fputs(REPLACEMENT, file);
+        length = 1;
+    } else if (character == '"' || character == '\\') {
+        (void)fprintf(file, "\\%c", (char)character);
+    } else if (utf8_is_control(character)) {
+        (void)fprintf(file, "\\u%04" PRIx32, character);
+    } else {
+        (void)fwrite(text, 1, length, file);
+    }
+    return length;
+}
+
 static void print_escaped(FILE *file, const char *text, size_t text_bytes)
 {
-    (void)fputc('"', file);
-    while (text_bytes > 0) {
-        uint32_t character = 0;
-        size_t length = utf8_character(text, text_bytes, &character);
-        if (length == 0) {
-            (void)fputs(REPLACEMENT, file);
-            length = 1;
-        } else if (character == '"' || character == '\\') {
-            (void)fprintf(file, "\\%c", (char)character);
-        } else if (utf8_is_control(character)) {
-            (void)fprintf(file, "\\u%04" PRIx32, character);
+    (void)putc_unlocked('"', file);
+    for (size_t length = 0; text_bytes > 0; text += length, text_bytes -= length) {
+        length = count_plain(text, text_bytes, true);
+        if (length > 0) {
+            (void)fwrite_unlocked(text, 1, length, file);
         } else {
-            (void)fwrite(text, 1, length, file);
+            length = print_character(file, text, text_bytes);
         }
-        text += length;
-        text_bytes -= length;
     }
-    (void)fputc('"', file);
+    (void)putc_unlocked('"', file);
 }
 
 static void print_json(FILE *file, const char *json)
 {
     size_t json_bytes = strlen(json);
     while (json_bytes > 0) {
-        uint32_t character = 0;
-        size_t length = utf8_character(json, json_bytes, &character);
+        uint32_t character = ' ';
+        size_t length = count_plain(json, json_bytes, false);
+        if (length == 0) {
+            length = utf8_character(json, json_bytes, &character);
+        }
         if (length == 0) {
             (void)fputs(REPLACEMENT, file);
             length = 1;
@@ -50,7 +75,7 @@ static void print_json(FILE *file, const char *json)
         } else if (utf8_is_control(character)) {
             (void)fprintf(file, "\\u%04" PRIx32, character);
         } else {
-            (void)fwrite(json, 1, length, file);
+            (void)fwrite_unlocked(json, 1, length, file);
         }
         json += length;
         json_bytes -= length;
@@ -60,11 +85,11 @@ static void print_json(FILE *file, const char *json)
 static void begin_value(struct json_out *out, const char *name)
 {
     if (out->need_comma) {
-        (void)fputc(',', out->file);
+        (void)putc_unlocked(',', out->file);
     }
     if (name != NULL) {
         print_escaped(out->file, name, strlen(name));
-        (void)fputc(':', out->file);
+        (void)putc_unlocked(':', out->file);
     }
     out->need_comma = true;
 }
@@ -72,13 +97,13 @@ static void begin_value(struct json_out *out, const char *name)
 void json_out_begin(struct json_out *out, const char *name, char bracket)
 {
     begin_value(out, name);
-    (void)fputc(bracket, out->file);
+    (void)putc_unlocked(bracket, out->file);
     out->need_comma = false;
 }
 
 void json_out_end(struct json_out *out, char bracket)
 {
-    (void)fputc(bracket, out->file);
+    (void)putc_unlocked(bracket, out->file);
     out->need_comma = true;
 }
 
@@ -105,14 +130,19 @@ void json_out_string(struct json_out *out, const char *name, const char *text)
 
 void json_out_u64(struct json_out *out, const char *name, uint64_t value)
 {
+    char digits[DIGITS_MAX];
     begin_value(out, name);
-    (void)fprintf(out->file, "%" PRIu64, value);
+    (void)fwrite_unlocked(digits, 1, digits_decimal(value, digits), out->file);
 }
 
 void json_out_i64(struct json_out *out, const char *name, int64_t value)
 {
-    begin_value(out, name);
-    (void)fprintf(out->file, "%" PRId64, value);
+    if (value >= 0) {
+        json_out_u64(out, name, (uint64_t)value);
+    } else {
+        begin_value(out, name);
+        (void)fprintf(out->file, "%" PRId64, value);
+    }
 }
 
 void json_out_hex(struct json_out *out, const char *name, uint64_t value)

@@ -23,6 +23,7 @@
 #include <zlib.h>
 
 #define DEFLATE_PIECE_BYTES ((size_t)65536)
+#define STREAM_BYTES        ((size_t)65536)
 #define COMPARED_BYTES      ((size_t)16384) /* at once */
 
 struct output {
@@ -40,6 +41,7 @@ struct output {
     FILE *stream;              /* owned; NULL: none was requested */
     struct fault stream_fault; /* of the first write through it that failed; code 0: none */
     uint8_t piece[DEFLATE_PIECE_BYTES];
+    char stream_buffer[STREAM_BYTES];
 };
 
 /* Removes the file beside, or what is not marked of it. */
@@ -358,6 +360,9 @@ FILE *output_stream(struct output *output)
     const cookie_io_functions_t functions = {.write = on_stream_write};
     if (output->stream == NULL) {
         output->stream = fopencookie(output, "w", functions);
+        if (output->stream != NULL) {
+            (void)setvbuf(output->stream, output->stream_buffer, _IOFBF, STREAM_BYTES);
+        }
     }
     return output->stream;
 }

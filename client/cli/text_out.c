@@ -36,7 +36,7 @@ void text_print_bytes(FILE *file, const char *text, size_t text_bytes)
         if (length == 0 || utf8_is_control(character)) {
             (void)fputc('?', file);
         } else {
-            (void)fwrite(text, 1, length, file);
+            (void)fwrite_unlocked(text, 1, length, file);
         }
         length = length == 0 ? 1 : length;
         text += length;
