@@ -45,7 +45,7 @@ void escaped_print_bytes(FILE *file, const char *text, size_t text_bytes)
     for (size_t length = 0; text_bytes > 0; text_bytes -= length, text += length) {
         length = count_plain(text, text_bytes);
         if (length > 0) {
-            (void)fwrite(text, 1, length, file);
+            (void)fwrite_unlocked(text, 1, length, file);
         } else {
             length = escaped_print_character(file, text, text_bytes);
         }

@@ -5,13 +5,19 @@
  * by its name alone or with its pid, or the thread. Different chains can show the same, as two
  * files' functions of one name. They come together when the stacks are sorted, and become one line.
  * So nothing is kept that is not in the profile, however long the lines.
+ *
+ * Stacks are compared by the ranks of their frames, which are sorted first: texts are compared once
+ * for each frame, and not for each stack.
  */
 #include "writers.h"
 
+#include "byte_out.h"
+#include "chain_keys.h"
 #include "cleanup.h"
 #include "compare.h"
 #include "export_books.h"
 #include "grow.h"
+#include "text_forms.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -38,83 +44,27 @@ struct stack_key {
 
 struct folding {
     const struct profile *profile;
+    struct byte_out out;
+    struct text_forms names;
+    struct text_forms files;
     enum export_root root;
-    struct intern shown;  /* struct shown_frame */
-    uint32_t *shown_of;   /* owned; by frame of the profile */
-    struct intern stacks; /* struct stack_key */
-    uint64_t *counts;     /* owned; by item of `stacks` */
+    struct intern shown;      /* struct shown_frame */
+    uint32_t *ranked;         /* owned; items of `shown`, by rank */
+    uint32_t *rank_of;        /* owned; by frame of the profile */
+    struct chain_keys stacks; /* struct stack_key */
+    uint64_t *counts;         /* owned; by item of `stacks` */
     size_t count_capacity;
 };
 
 static void folding_done(struct folding *folding)
 {
     intern_done(&folding->shown);
-    intern_done(&folding->stacks);
-    free(folding->shown_of);
+    chain_keys_done(&folding->stacks);
+    text_forms_done(&folding->names);
+    text_forms_done(&folding->files);
+    free(folding->ranked);
+    free(folding->rank_of);
     free(folding->counts);
-}
-
-static int find_shown_frames(struct folding *folding)
-{
-    const struct profile *profile = folding->profile;
-    int r = 0;
-    folding->shown_of = calloc(profile->frames.item_count + 1, sizeof *folding->shown_of);
-    if (folding->shown_of == NULL) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < profile->frames.item_count && r == 0; i++) {
-        const struct profile_frame *frame = profile_frame(profile, (uint32_t)i);
-        struct shown_frame shown = {
-            .name = frame->name,
-            .is_kernel = frame->is_kernel,
-            .is_inlined = frame->is_inlined,
-            .file = frame->file,
-            .line = frame->line,
-        };
-        r = intern_add(&folding->shown, &shown, sizeof shown, &folding->shown_of[i]);
-    }
-    return r;
-}
-
-static struct stack_key make_key(const struct folding *folding, const struct profile_sample *sample)
-{
-    struct stack_key key = {
-        .root_name = sample->process_name,
-        .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
-        .chain = sample->chain,
-    };
-    /* What stands for tasks whose number is not known has none. */
-    if (folding->root == EXPORT_ROOT_COMMAND || sample->pid == PROFILE_PID_OUTSIDE ||
-        sample->pid == PROFILE_PID_EXITED) {
-        return key;
-    }
-    key.pid = sample->pid;
-    if (folding->root == EXPORT_ROOT_THREAD) {
-        uint32_t name = profile_thread_name(folding->profile, sample);
-        /* A leader may be told as the process only. */
-        key.root_name = name == INTERN_NONE ? sample->process_name : name;
-        key.tid = sample->tid;
-    }
-    return key;
-}
-
-static int count_sample(struct folding *folding, const struct profile_sample *sample)
-{
-    const struct stack_key key = make_key(folding, sample);
-    uint32_t item = 0;
-    size_t known_count = folding->stacks.item_count;
-    if (intern_add(&folding->stacks, &key, sizeof key, &item) < 0 ||
-        grow(folding->counts, folding->count_capacity, (size_t)item + 1) < 0) {
-        return -ENOMEM;
-    }
-    folding->counts[item] = item == known_count ? 1 : folding->counts[item] + 1;
-    return 0;
-}
-
-static const struct stack_key *stack_key(const struct folding *folding, uint32_t item)
-{
-    size_t size_bytes = 0;
-    return intern_bytes(&folding->stacks, item, &size_bytes);
 }
 
 static const struct shown_frame *shown_frame(const struct folding *folding, uint32_t item)
@@ -140,6 +90,100 @@ static int compare_frames(const struct folding *folding, uint32_t a, uint32_t b)
     return r != 0 ? r : compare_u64(left->line, right->line);
 }
 
+static int compare_shown(const void *left, const void *right, void *userdata)
+{
+    return compare_frames(userdata, *(const uint32_t *)left, *(const uint32_t *)right);
+}
+
+/* Finds what frames show, by frame of the profile, for now in `rank_of`. */
+static int find_shown_frames(struct folding *folding)
+{
+    const struct profile *profile = folding->profile;
+    int r = 0;
+    folding->rank_of = calloc(profile->frames.item_count + 1, sizeof *folding->rank_of);
+    if (folding->rank_of == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < profile->frames.item_count && r == 0; i++) {
+        const struct profile_frame *frame = profile_frame(profile, (uint32_t)i);
+        struct shown_frame shown = {
+            .name = frame->name,
+            .is_kernel = frame->is_kernel,
+            .is_inlined = frame->is_inlined,
+            .file = frame->file,
+            .line = frame->line,
+        };
+        r = intern_add(&folding->shown, &shown, sizeof shown, &folding->rank_of[i]);
+    }
+    return r;
+}
+
+/* Sorts what frames show. What shows the same has one rank. */
+static int rank_frames(struct folding *folding)
+{
+    size_t count = folding->shown.item_count;
+    folding->ranked = calloc(count + 1, sizeof *folding->ranked);
+    cleanup_(freep) uint32_t *rank_of_shown = calloc(count + 1, sizeof *rank_of_shown);
+    if (folding->ranked == NULL || rank_of_shown == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        folding->ranked[i] = (uint32_t)i;
+    }
+    qsort_r(folding->ranked, count, sizeof *folding->ranked, compare_shown, folding);
+    for (size_t i = 0, rank = 0; i < count; i++) {
+        if (compare_frames(folding, folding->ranked[i], folding->ranked[rank]) != 0) {
+            rank = i;
+        }
+        rank_of_shown[folding->ranked[i]] = (uint32_t)rank;
+    }
+    for (size_t i = 0; i < folding->profile->frames.item_count; i++) {
+        folding->rank_of[i] = rank_of_shown[folding->rank_of[i]];
+    }
+    return 0;
+}
+
+static struct stack_key make_key(const struct folding *folding, const struct profile_sample *sample)
+{
+    struct stack_key key = {
+        .root_name = sample->process_name,
+        .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
+        .chain = sample->chain,
+    };
+    /* What stands for tasks whose number is not known has none. */
+    if (folding->root == EXPORT_ROOT_COMMAND || sample->pid == PROFILE_PID_OUTSIDE ||
+        sample->pid == PROFILE_PID_EXITED) {
+        return key;
+    }
+    key.pid = sample->pid;
+    if (folding->root == EXPORT_ROOT_THREAD) {
+        uint32_t name = profile_thread_name(folding->profile, sample);
+        /* A leader may be told as the process only. */
+        key.root_name = name == INTERN_NONE ? sample->process_name : name;
+        key.tid = sample->tid;
+    }
+    return key;
+}
+
+static const struct stack_key *stack_key(const struct folding *folding, uint32_t item)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&folding->stacks.keys, item, &size_bytes);
+}
+
+static int count_sample(struct folding *folding, const struct profile_sample *sample)
+{
+    const struct stack_key key = make_key(folding, sample);
+    uint32_t item = 0;
+    size_t known_count = folding->stacks.keys.item_count;
+    if (chain_keys_add(&folding->stacks, folding->profile, sample, &key, sizeof key, &item) < 0 ||
+        grow(folding->counts, folding->count_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    folding->counts[item] = item == known_count ? 1 : folding->counts[item] + 1;
+    return 0;
+}
+
 /* Outermost first. */
 static int compare_stacks(const void *left, const void *right, void *userdata)
 {
@@ -151,7 +195,9 @@ static int compare_stacks(const void *left, const void *right, void *userdata)
     size_t b_left = 0;
     const uint32_t *a_frames = profile_chain(profile, a->chain, &a_left);
     const uint32_t *b_frames = profile_chain(profile, b->chain, &b_left);
-    int r = strcmp(profile_text(profile, a->root_name), profile_text(profile, b->root_name));
+    int r = a->root_name == b->root_name
+                ? 0
+                : strcmp(profile_text(profile, a->root_name), profile_text(profile, b->root_name));
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     r = r == 0 ? compare_u64(a->tid, b->tid) : r;
     r = r == 0 ? (int)a->is_truncated - (int)b->is_truncated : r;
@@ -159,9 +205,8 @@ static int compare_stacks(const void *left, const void *right, void *userdata)
         return r;
     }
     for (; a_left > 0 && b_left > 0 && r == 0; a_left--, b_left--) {
-        uint32_t a_shown = folding->shown_of[a_frames[a_left - 1]];
-        uint32_t b_shown = folding->shown_of[b_frames[b_left - 1]];
-        r = a_shown == b_shown ? 0 : compare_frames(folding, a_shown, b_shown);
+        r = compare_u64(folding->rank_of[a_frames[a_left - 1]],
+                        folding->rank_of[b_frames[b_left - 1]]);
     }
     return r != 0 ? r : compare_u64(a_left, b_left);
 }
@@ -176,67 +221,97 @@ static void print_name(FILE *file, const char *name)
     text_print(file, name);
 }
 
-/* As stackcollapse-perf.pl shows lines: behind a colon, the file without its folders. */
-static void print_line(FILE *file, const struct profile *profile, const struct shown_frame *frame)
+/* As stackcollapse-perf.pl shows files: without their folders. */
+static void print_file(FILE *file, const char *path)
 {
-    if (frame->file != INTERN_NONE && frame->line > 0) {
-        const char *path = profile_text(profile, frame->file);
-        const char *slash = strrchr(path, '/');
-        (void)fputc(':', file);
-        print_name(file, slash == NULL ? path : slash + 1);
-        (void)fprintf(file, ":%" PRIu32, frame->line);
+    const char *slash = strrchr(path, '/');
+    print_name(file, slash == NULL ? path : slash + 1);
+}
+
+static int put_text(struct folding *folding, struct text_forms *forms, uint32_t text)
+{
+    const struct text_form *form = text_forms_get(forms, text);
+    if (form == NULL) {
+        return -ENOMEM;
     }
+    byte_out_put(&folding->out, form->text, form->text_bytes);
+    return 0;
+}
+
+/* As stackcollapse-perf.pl shows lines: behind a colon. */
+static int put_line(struct folding *folding, const struct shown_frame *frame)
+{
+    if (frame->file == INTERN_NONE || frame->line == 0) {
+        return 0;
+    }
+    byte_out_text(&folding->out, ":");
+    int r = put_text(folding, &folding->files, frame->file);
+    byte_out_text(&folding->out, ":");
+    byte_out_decimal(&folding->out, frame->line);
+    return r;
 }
 
 /* As stackcollapse-perf.pl has numbers behind names. A line that begins with '#' is a comment to
  * readers: such a name begins with a colon. */
-static void print_root(FILE *file, const struct folding *folding, const struct stack_key *key)
+static int put_root(struct folding *folding, const struct stack_key *key)
 {
+    struct byte_out *out = &folding->out;
     const char *name = profile_text(folding->profile, key->root_name);
     size_t spaces = strspn(name, " ");
+    int r = 0;
     if (name[spaces] == '#') {
-        (void)fprintf(file, "%*s:", (int)spaces, "");
-        name += spaces + 1;
+        byte_out_flush(out);
+        (void)fprintf(out->file, "%*s:", (int)spaces, "");
+        print_name(out->file, name + spaces + 1);
+    } else {
+        r = put_text(folding, &folding->names, key->root_name);
     }
-    print_name(file, name);
     if (key->pid != 0) {
-        (void)fprintf(file, "-%" PRIu64, key->pid);
+        byte_out_text(out, "-");
+        byte_out_decimal(out, key->pid);
     }
     if (key->tid != 0) {
-        (void)fprintf(file, "/%" PRIu64, key->tid);
+        byte_out_text(out, "/");
+        byte_out_decimal(out, key->tid);
     }
+    return r;
 }
 
-static void print_stack(FILE *file, const struct folding *folding, uint32_t item, uint64_t samples)
+static int put_stack(struct folding *folding, uint32_t item, uint64_t samples)
 {
+    struct byte_out *out = &folding->out;
     const struct stack_key *key = stack_key(folding, item);
     size_t count = 0;
     const uint32_t *frames = profile_chain(folding->profile, key->chain, &count);
-    print_root(file, folding, key);
-    if (key->is_truncated != 0) {
-        (void)fputs(";[truncated]", file);
-    }
-    for (; count > 0; count--) {
+    int r = put_root(folding, key);
+    byte_out_text(out, key->is_truncated != 0 ? ";[truncated]" : "");
+    for (; count > 0 && r == 0; count--) {
         const struct shown_frame *frame =
-            shown_frame(folding, folding->shown_of[frames[count - 1]]);
-        (void)fputc(';', file);
-        print_name(file, profile_text(folding->profile, frame->name));
-        print_line(file, folding->profile, frame);
-        (void)fputs(frame->is_kernel != 0 ? "_[k]" : frame->is_inlined != 0 ? "_[i]" : "", file);
+            shown_frame(folding, folding->ranked[folding->rank_of[frames[count - 1]]]);
+        byte_out_text(out, ";");
+        r = put_text(folding, &folding->names, frame->name);
+        r = r == 0 ? put_line(folding, frame) : r;
+        byte_out_text(out, frame->is_kernel != 0 ? "_[k]" : frame->is_inlined != 0 ? "_[i]" : "");
     }
-    (void)fprintf(file, " %" PRIu64 "\n", samples);
+    byte_out_text(out, " ");
+    byte_out_decimal(out, samples);
+    byte_out_text(out, "\n");
+    return r;
 }
 
-/* Prints the stacks in that order, those that show the same as one. */
-static void print_stacks(FILE *file, struct folding *folding, const uint32_t *order, size_t count)
+/* Puts the stacks in that order, those that show the same as one. */
+static int put_stacks(struct folding *folding, const uint32_t *order, size_t count)
 {
-    for (size_t i = 0, next = 0; i < count; i = next) {
+    int r = 0;
+    for (size_t i = 0, next = 0; i < count && r == 0; i = next) {
         uint64_t samples = 0;
         for (; next < count && compare_stacks(&order[i], &order[next], folding) == 0; next++) {
             samples += folding->counts[order[next]];
         }
-        print_stack(file, folding, order[i], samples);
+        r = put_stack(folding, order[i], samples);
     }
+    byte_out_flush(&folding->out);
+    return r;
 }
 
 static void print_lost(FILE *file, const struct profile *profile)
@@ -247,17 +322,30 @@ static void print_lost(FILE *file, const struct profile *profile)
     }
 }
 
+/* Finds what frames show, and how many samples each stack has. */
+static int fold(struct folding *folding)
+{
+    const struct profile *profile = folding->profile;
+    int r = find_shown_frames(folding);
+    r = r == 0 ? rank_frames(folding) : r;
+    r = r == 0 ? text_forms_init(&folding->names, profile, print_name) : r;
+    r = r == 0 ? text_forms_init(&folding->files, profile, print_file) : r;
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        chain_keys_fetch_ahead(&folding->stacks, profile, i);
+        r = count_sample(folding, &profile->samples[i]);
+    }
+    return r;
+}
+
 int folded_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
-    cleanup_(folding_done) struct folding folding = {.profile = profile, .root = options->root};
-    int r = find_shown_frames(&folding);
-    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        r = count_sample(&folding, &profile->samples[i]);
-    }
+    cleanup_(folding_done) struct folding folding = {
+        .profile = profile, .out = {.file = file}, .root = options->root};
+    int r = fold(&folding);
     if (r < 0) {
         return r;
     }
-    size_t count = folding.stacks.item_count;
+    size_t count = folding.stacks.keys.item_count;
     cleanup_(freep) uint32_t *order = calloc(count + 1, sizeof *order);
     if (order == NULL) {
         return -ENOMEM;
@@ -266,9 +354,9 @@ int folded_print(FILE *file, const struct profile *profile, const struct export_
         order[i] = (uint32_t)i;
     }
     qsort_r(order, count, sizeof *order, compare_stacks, &folding);
-    print_stacks(file, &folding, order, count);
-    if (options->has_lost_frame) {
+    r = put_stacks(&folding, order, count);
+    if (r == 0 && options->has_lost_frame) {
         print_lost(file, profile);
     }
-    return 0;
+    return r;
 }

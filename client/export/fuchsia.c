@@ -14,6 +14,7 @@
 #include "fxt_writer.h"
 #include "process_layout.h"
 #include "sample_order.h"
+#include "stack_runs.h"
 #include "utf8.h"
 
 #include <string.h>
@@ -30,6 +31,7 @@ struct fuchsia {
     FILE *file;                    /* borrowed */
     const struct profile *profile; /* borrowed */
     struct process_layout layout;  /* of the process at hand */
+    struct stack_runs stacks;      /* of it: arrays of uint64_t, addresses as they are written */
     struct intern names;           /* struct task_key; those that were written */
     uint64_t words[FXT_RECORD_WORDS_MAX];
     struct fxt_writer record;
@@ -45,6 +47,7 @@ struct task_key {
 static void fuchsia_done(struct fuchsia *writer)
 {
     process_layout_done(&writer->layout);
+    stack_runs_done(&writer->stacks);
     intern_done(&writer->names);
 }
 
@@ -86,24 +89,48 @@ static int write_name(struct fuchsia *writer, const struct profile_sample *sampl
     return 0;
 }
 
+/* A stack_run_fn: lays out all pages of the stack, and makes the addresses of its innermost frames,
+ * as many as the format has room for, behind the place of a record's head. */
+static int make_addresses(const struct profile_sample *sample, void *userdata, struct made_run *ret)
+{
+    struct fuchsia *writer = userdata;
+    struct place_walk walk;
+    struct stack_place place;
+    uint64_t *addresses = writer->words + HEAD_WORDS;
+    size_t count = 0;
+    int r = 0;
+    place_walk_begin(&walk, writer->profile, sample);
+    while (r == 0 && place_walk_next(&walk, &place)) {
+        uint64_t address = 0;
+        uint32_t module = 0;
+        if (place.has_address) {
+            r = process_layout_add(&writer->layout, writer->profile, sample, &place, &address,
+                                   &module);
+        }
+        if (place.has_address && count < FRAMES_MAX) {
+            addresses[count++] = address + place.is_caller;
+        }
+    }
+    *ret = (struct made_run){addresses, count * sizeof *addresses};
+    return r;
+}
+
+static int find_addresses(struct fuchsia *writer, const struct profile_sample *sample,
+                          struct made_run *ret)
+{
+    return stack_runs_get(&writer->stacks, writer->profile, sample, make_addresses, writer, ret);
+}
+
 /* The pages of all samples of the process. */
 static int lay_out(struct fuchsia *writer, const uint32_t *samples, size_t count)
 {
+    struct made_run addresses;
     int r = 0;
     process_layout_done(&writer->layout);
+    stack_runs_done(&writer->stacks);
     for (size_t i = 0; i < count && r == 0; i++) {
-        const struct profile_sample *sample = &writer->profile->samples[samples[i]];
-        struct place_walk walk;
-        struct stack_place place;
-        uint64_t address = 0;
-        uint32_t module = 0;
-        place_walk_begin(&walk, writer->profile, sample);
-        while (r == 0 && place_walk_next(&walk, &place)) {
-            if (place.has_address) {
-                r = process_layout_add(&writer->layout, writer->profile, sample, &place, &address,
-                                       &module);
-            }
-        }
+        stack_runs_fetch_ahead(&writer->stacks, writer->profile, samples, count, i);
+        r = find_addresses(writer, &writer->profile->samples[samples[i]], &addresses);
     }
     return r;
 }
@@ -167,31 +194,25 @@ static int write_layout(struct fuchsia *writer, const struct profile_sample *fir
     return 0;
 }
 
-/* The innermost frames, as many as the format has room for. */
 static int write_backtrace(struct fuchsia *writer, const struct profile_sample *sample)
 {
-    struct place_walk walk;
-    struct stack_place place;
-    size_t count = 0;
-    int r = 0;
-    place_walk_begin(&walk, writer->profile, sample);
-    while (r == 0 && count < FRAMES_MAX && place_walk_next(&walk, &place)) {
-        uint64_t address = 0;
-        uint32_t module = 0;
-        if (place.has_address) {
-            r = process_layout_add(&writer->layout, writer->profile, sample, &place, &address,
-                                   &module);
-            writer->words[HEAD_WORDS + count++] = address + place.is_caller;
-        }
+    struct made_run addresses;
+    int r = find_addresses(writer, sample, &addresses);
+    if (r < 0) {
+        return r;
     }
-    writer->words[0] = fxt_put(FXT_HEADER_TYPE, FXT_TYPE_PROFILER) |
-                       fxt_put(FXT_HEADER_WORDS, HEAD_WORDS + count) |
-                       fxt_put(FXT_PROFILER_KIND, KIND_BACKTRACE) | fxt_put(FRAME_COUNT, count);
-    writer->words[1] = sample->time_ns;
-    writer->words[2] = sample->pid;
-    writer->words[3] = sample->tid;
-    (void)fwrite(writer->words, sizeof writer->words[0], HEAD_WORDS + count, writer->file);
-    return r;
+    size_t count = addresses.size_bytes / sizeof(uint64_t);
+    const uint64_t head[HEAD_WORDS] = {
+        fxt_put(FXT_HEADER_TYPE, FXT_TYPE_PROFILER) |
+            fxt_put(FXT_HEADER_WORDS, HEAD_WORDS + count) |
+            fxt_put(FXT_PROFILER_KIND, KIND_BACKTRACE) | fxt_put(FRAME_COUNT, count),
+        sample->time_ns,
+        sample->pid,
+        sample->tid,
+    };
+    (void)fwrite_unlocked(head, sizeof head[0], HEAD_WORDS, writer->file);
+    (void)fwrite_unlocked(addresses.bytes, 1, addresses.size_bytes, writer->file);
+    return 0;
 }
 
 /* Writes what is of one pid: so many samples. */
@@ -203,6 +224,7 @@ static int write_process(struct fuchsia *writer, const uint32_t *samples, size_t
     }
     for (size_t i = 0; i < count && r == 0; i++) {
         const struct profile_sample *sample = &writer->profile->samples[samples[i]];
+        stack_runs_fetch_ahead(&writer->stacks, writer->profile, samples, count, i);
         r = write_name(writer, sample, 0, sample->process_name);
         if (r == 0 && sample->tid != 0) {
             r = write_name(writer, sample, sample->tid,

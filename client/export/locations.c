@@ -10,6 +10,8 @@
 #include "grow.h"
 #include "places.h"
 
+#include <string.h>
+
 #define PAGE_BYTES UINT64_C(4096)
 
 struct stack_key {
@@ -22,47 +24,104 @@ struct stack_key {
     uint32_t is_truncated;
 };
 
+struct building {
+    struct location location;
+    uint32_t hash;
+};
+
 void locations_done(struct locations *table)
 {
     intern_done(&table->runs);
     intern_done(&table->items);
     intern_done(&table->stacks);
-    intern_done(&table->stack_keys);
+    chain_keys_done(&table->stack_keys);
     free(table->stack_of);
+    free(table->run_of_frame);
     free(table->building);
+    free(table->numbers);
     *table = (struct locations){0};
 }
 
-static int add_location(struct locations *table, uint64_t address, uint32_t module,
-                        const uint32_t *frames, size_t frame_count, uint32_t *ret_location)
+/* The number of an array of frames: of one frame alone, which most are, without a hash. */
+static int find_run(struct locations *table, const uint32_t *frames, size_t frame_count,
+                    uint32_t *ret_run)
 {
-    struct location location = {.address = address, .module = module};
-    int r = intern_add(&table->runs, frames, frame_count * sizeof *frames, &location.frames);
-    return r < 0 ? r : intern_add(&table->items, &location, sizeof location, ret_location);
+    size_t known_count = table->run_of_frame_count;
+    bool is_single = frame_count == 1 && frames[0] < LOCATION_LOST;
+    if (is_single && frames[0] >= known_count) {
+        if (grow(table->run_of_frame, table->run_of_frame_capacity, (size_t)frames[0] + 1) < 0) {
+            return -ENOMEM;
+        }
+        table->run_of_frame_count = table->run_of_frame_capacity;
+        memset(table->run_of_frame + known_count, 0,
+               (table->run_of_frame_count - known_count) * sizeof *table->run_of_frame);
+    }
+    if (is_single && table->run_of_frame[frames[0]] > 0) {
+        *ret_run = table->run_of_frame[frames[0]] - 1;
+        return 0;
+    }
+    int r = intern_add(&table->runs, frames, frame_count * sizeof *frames, ret_run);
+    if (r == 0 && is_single) {
+        table->run_of_frame[frames[0]] = *ret_run + 1;
+    }
+    return r;
+}
+
+/* Appends a location to the stack at hand. Its number is found later. */
+static int add_to_stack(struct locations *table, const struct location *location)
+{
+    int r = grow(table->building, table->building_capacity, table->building_count + 1);
+    if (r == 0) {
+        struct building *building = &table->building[table->building_count++];
+        building->location = *location;
+        building->hash = intern_hash(location, sizeof *location);
+        intern_fetch_slot(&table->items, building->hash);
+    }
+    return r;
 }
 
 int locations_add_marker(struct locations *table, uint32_t frame, uint32_t *ret_location)
 {
-    return add_location(table, 0, INTERN_NONE, &frame, 1, ret_location);
+    struct location location = {.module = INTERN_NONE};
+    int r = find_run(table, &frame, 1, &location.frames);
+    return r < 0 ? r : intern_add(&table->items, &location, sizeof location, ret_location);
 }
 
 static int add_place(struct locations *table, const struct profile *profile,
-                     const struct profile_sample *sample, const struct stack_place *place,
-                     uint32_t *ret_location)
+                     const struct profile_sample *sample, const struct stack_place *place)
 {
     struct module_address found = {.module = INTERN_NONE, .address = place->address};
     (void)place_find_module(profile, sample, place, &found);
-    return add_location(table, found.address, found.module, place->frames, place->frame_count,
-                        ret_location);
+    struct location location = {.address = found.address, .module = found.module};
+    int r = find_run(table, place->frames, place->frame_count, &location.frames);
+    return r < 0 ? r : add_to_stack(table, &location);
 }
 
-static int add_to_stack(struct locations *table, uint32_t location, size_t *count)
+static int add_truncated(struct locations *table)
 {
-    int r = grow(table->building, table->building_capacity, *count + 1);
-    if (r == 0) {
-        table->building[(*count)++] = location;
+    const uint32_t frame = LOCATION_TRUNCATED;
+    struct location location = {.module = INTERN_NONE};
+    int r = find_run(table, &frame, 1, &location.frames);
+    return r < 0 ? r : add_to_stack(table, &location);
+}
+
+/* Gives the locations of the stack at hand their numbers, and the stack its own. Each step fetches
+ * for all of them what the next one looks at. */
+static int number_stack(struct locations *table, uint32_t *ret_stack)
+{
+    size_t count = table->building_count;
+    int r = grow(table->numbers, table->numbers_capacity, count);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        intern_fetch_item(&table->items, table->building[i].hash);
     }
-    return r;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct building *building = &table->building[i];
+        r = intern_add_hashed(&table->items, building->hash, &building->location,
+                              sizeof building->location, &table->numbers[i]);
+    }
+    return r < 0 ? r
+                 : intern_add(&table->stacks, table->numbers, count * sizeof *table->numbers,
+                              ret_stack);
 }
 
 static int build_stack(struct locations *table, const struct profile *profile,
@@ -70,21 +129,16 @@ static int build_stack(struct locations *table, const struct profile *profile,
 {
     struct place_walk walk;
     struct stack_place place;
-    uint32_t location = 0;
-    size_t count = 0;
     int r = 0;
+    table->building_count = 0;
     place_walk_begin(&walk, profile, sample);
     while (r == 0 && place_walk_next(&walk, &place)) {
-        r = add_place(table, profile, sample, &place, &location);
-        r = r == 0 ? add_to_stack(table, location, &count) : r;
+        r = add_place(table, profile, sample, &place);
     }
     if (r == 0 && is_truncated) {
-        r = locations_add_marker(table, LOCATION_TRUNCATED, &location);
-        r = r == 0 ? add_to_stack(table, location, &count) : r;
+        r = add_truncated(table);
     }
-    return r < 0 ? r
-                 : intern_add(&table->stacks, table->building, count * sizeof *table->building,
-                              ret_stack);
+    return r < 0 ? r : number_stack(table, ret_stack);
 }
 
 int locations_add_stack(struct locations *table, const struct profile *profile,
@@ -101,8 +155,8 @@ int locations_add_stack(struct locations *table, const struct profile *profile,
         .is_truncated = is_truncated,
     };
     uint32_t item = 0;
-    size_t known_count = table->stack_keys.item_count;
-    if (intern_add(&table->stack_keys, &key, sizeof key, &item) < 0 ||
+    size_t known_count = table->stack_keys.keys.item_count;
+    if (chain_keys_add(&table->stack_keys, profile, sample, &key, sizeof key, &item) < 0 ||
         grow(table->stack_of, table->stack_of_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }

@@ -8,11 +8,14 @@
  * processes share locations.
  */
 
+#include "chain_keys.h"
 #include "profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct building;
 
 struct location {
     uint64_t address; /* the module's own; without a module as the process had it, or 0 */
@@ -22,14 +25,20 @@ struct location {
 
 /* All zero is empty. */
 struct locations {
-    struct intern runs;       /* arrays of uint32_t: frames, those that were inlined first */
-    struct intern items;      /* struct location */
-    struct intern stacks;     /* arrays of uint32_t: locations, leaf first */
-    struct intern stack_keys; /* what a stack depends on */
-    uint32_t *stack_of;       /* owned; by item of stack_keys */
+    struct intern runs;           /* arrays of uint32_t: frames, those that were inlined first */
+    struct intern items;          /* struct location */
+    struct intern stacks;         /* arrays of uint32_t: locations, leaf first */
+    struct chain_keys stack_keys; /* what a stack depends on */
+    uint32_t *stack_of;           /* owned; by item of stack_keys */
     size_t stack_of_capacity;
-    uint32_t *building; /* owned; locations of the stack at hand */
+    uint32_t *run_of_frame; /* owned; 1 + the run of that frame alone, 0: none yet */
+    size_t run_of_frame_capacity;
+    size_t run_of_frame_count;
+    struct building *building; /* owned; locations of the stack at hand */
     size_t building_capacity;
+    size_t building_count;
+    uint32_t *numbers; /* owned; of these */
+    size_t numbers_capacity;
 };
 
 /* Stands for what called a stack that does not reach its root, or for ticks that are lost: frames

@@ -3,16 +3,18 @@
 /*
  * Prints what `perf script -F comm,pid,tid,cpu,time,period,event,ip,sym,dso --ns` prints of clock
  * samples: a line of the event, a line a frame, an empty line. Readers part these lines at spaces
- * and brackets, so what they would take for the end of a name is escaped. The period of an event is
- * the recording's, in nanoseconds; 1 where it is not known.
+ * and brackets, so what they would take for the end of a name is escaped, once for each name. The
+ * period of an event is the recording's, in nanoseconds; 1 where it is not known.
  */
 #include "writers.h"
 
+#include "byte_out.h"
 #include "cleanup.h"
 #include "escaped.h"
 #include "export_books.h"
 #include "places.h"
 #include "sample_order.h"
+#include "text_forms.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -24,6 +26,26 @@
 #define HEADER_EDGE "# ========\n" /* Firefox's Profiler knows the text by it */
 #define COMM_WIDTH  16
 #define NS_PER_S    UINT64_C(1000000000)
+#define NS_DIGITS   9
+#define CPU_DIGITS  3
+#define HEX_WIDTH   ((size_t)16)
+
+struct perf_script {
+    const struct profile *profile; /* borrowed */
+    struct byte_out out;
+    struct text_forms comms;
+    struct text_forms functions;
+    struct text_forms modules;
+    uint64_t period;
+    int fault; /* the first -errno */
+};
+
+static void perf_script_done(struct perf_script *writer)
+{
+    text_forms_done(&writer->comms);
+    text_forms_done(&writer->functions);
+    text_forms_done(&writer->modules);
+}
 
 static bool is_digit(char byte)
 {
@@ -60,6 +82,7 @@ static void print_comm(FILE *file, const char *comm)
 /* The module's name stands behind the last " (" of the line. */
 static void print_module(FILE *file, const char *name)
 {
+    name = strcmp(name, KERNEL) == 0 ? PERF_KERNEL : name;
     for (const char *space = NULL; (space = strstr(name, " (")) != NULL; name = space + 1) {
         escaped_print_bytes(file, name, (size_t)(space - name));
         (void)fputs("\\x20", file);
@@ -73,52 +96,87 @@ static uint64_t task_number(uint64_t number)
     return number > INT32_MAX ? 0 : number;
 }
 
-static void print_event(FILE *file, const struct profile *profile,
-                        const struct profile_sample *sample, uint64_t period)
+static void put_form(struct perf_script *writer, struct text_forms *forms, uint32_t text)
 {
-    uint32_t thread = profile_thread_name(profile, sample);
-    print_comm(file, profile_text(profile, thread == INTERN_NONE ? sample->process_name : thread));
-    (void)fprintf(file,
-                  " %" PRIu64 "/%" PRIu64 " [%03" PRIu32 "] %" PRIu64 ".%09" PRIu64 ": %" PRIu64
-                  " " EVENT ":\n",
-                  task_number(sample->pid), task_number(sample->tid), sample->cpu,
-                  sample->time_ns / NS_PER_S, sample->time_ns % NS_PER_S, period);
-}
-
-static void print_frame(FILE *file, const struct profile *profile, uint32_t number,
-                        uint64_t address)
-{
-    const struct profile_frame *frame = profile_frame(profile, number);
-    const char *module = frame->module == INTERN_NONE
-                             ? NO_MODULE
-                             : profile_text(profile, profile->modules[frame->module].name);
-    (void)fprintf(file, "\t%16" PRIx64 " ", address);
-    escaped_print(file, profile_text(profile, frame->name));
-    (void)fputs(" (", file);
-    if (frame->is_inlined != 0) {
-        (void)fputs("inlined", file);
-    } else {
-        print_module(file, strcmp(module, KERNEL) == 0 ? PERF_KERNEL : module);
+    const struct text_form *form = text_forms_get(forms, text);
+    if (form == NULL) {
+        writer->fault = -ENOMEM;
+        return;
     }
-    (void)fputs(")\n", file);
+    byte_out_put(&writer->out, form->text, form->text_bytes);
 }
 
-static void print_sample(FILE *file, const struct profile *profile,
-                         const struct profile_sample *sample, uint64_t period)
+static void put_padded(struct byte_out *out, uint64_t value, size_t least)
+{
+    char *into = byte_out_room(out, DIGITS_MAX);
+    out->used_bytes += digits_decimal_padded(value, least, into);
+}
+
+static void put_event(struct perf_script *writer, const struct profile_sample *sample)
+{
+    struct byte_out *out = &writer->out;
+    uint32_t thread = profile_thread_name(writer->profile, sample);
+    put_form(writer, &writer->comms, thread == INTERN_NONE ? sample->process_name : thread);
+    byte_out_text(out, " ");
+    byte_out_decimal(out, task_number(sample->pid));
+    byte_out_text(out, "/");
+    byte_out_decimal(out, task_number(sample->tid));
+    byte_out_text(out, " [");
+    put_padded(out, sample->cpu, CPU_DIGITS);
+    byte_out_text(out, "] ");
+    byte_out_decimal(out, sample->time_ns / NS_PER_S);
+    byte_out_text(out, ".");
+    put_padded(out, sample->time_ns % NS_PER_S, NS_DIGITS);
+    byte_out_text(out, ": ");
+    byte_out_decimal(out, writer->period);
+    byte_out_text(out, " " EVENT ":\n");
+}
+
+/* Puts what a line of a frame begins with: a tab, the address in 16 columns, a space. */
+static void put_address(struct byte_out *out, uint64_t address)
+{
+    char digits[DIGITS_MAX];
+    size_t count = digits_hex(address, digits);
+    char *into = byte_out_room(out, HEX_WIDTH + 2);
+    into[0] = '\t';
+    memset(into + 1, ' ', HEX_WIDTH + 1);
+    memcpy(into + 1 + HEX_WIDTH - count, digits, count);
+    out->used_bytes += HEX_WIDTH + 2;
+}
+
+static void put_frame(struct perf_script *writer, uint32_t number, uint64_t address)
+{
+    const struct profile *profile = writer->profile;
+    const struct profile_frame *frame = profile_frame(profile, number);
+    put_address(&writer->out, address);
+    put_form(writer, &writer->functions, frame->name);
+    byte_out_text(&writer->out, " (");
+    if (frame->is_inlined != 0) {
+        byte_out_text(&writer->out, "inlined");
+    } else if (frame->module == INTERN_NONE) {
+        byte_out_text(&writer->out, NO_MODULE);
+    } else {
+        put_form(writer, &writer->modules, profile->modules[frame->module].name);
+    }
+    byte_out_text(&writer->out, ")\n");
+}
+
+static void put_sample(struct perf_script *writer, const struct profile_sample *sample)
 {
     struct place_walk walk;
     struct stack_place place;
-    print_event(file, profile, sample, period);
-    place_walk_begin(&walk, profile, sample);
+    put_event(writer, sample);
+    place_walk_begin(&walk, writer->profile, sample);
     while (place_walk_next(&walk, &place)) {
         for (size_t i = 0; i < place.frame_count; i++) {
-            print_frame(file, profile, place.frames[i], place.address);
+            put_frame(writer, place.frames[i], place.address);
         }
     }
     if (profile_rooted(sample) == PROFILE_STACK_TRUNCATED) {
-        (void)fprintf(file, "\t%16x [truncated] (" NO_MODULE ")\n", 0);
+        put_address(&writer->out, 0);
+        byte_out_text(&writer->out, "[truncated] (" NO_MODULE ")\n");
     }
-    (void)fputc('\n', file);
+    byte_out_text(&writer->out, "\n");
 }
 
 static void print_comment(const char *line, void *userdata)
@@ -138,23 +196,41 @@ static void print_lost(FILE *file, const struct profile *profile, uint64_t perio
     }
 }
 
-int perf_script_print(FILE *file, const struct profile *profile,
-                      const struct export_options *options)
+/* Returns 0, or -ENOMEM. */
+static int put_samples(struct perf_script *writer)
 {
-    uint64_t period_ns = profile_period_ns(profile);
-    uint64_t period = period_ns == 0 ? 1 : period_ns;
+    const struct profile *profile = writer->profile;
+    if (text_forms_init(&writer->comms, profile, print_comm) < 0 ||
+        text_forms_init(&writer->functions, profile, escaped_print) < 0 ||
+        text_forms_init(&writer->modules, profile, print_module) < 0) {
+        return -ENOMEM;
+    }
     cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_TIME);
     if (order == NULL) {
         return -ENOMEM;
     }
+    for (size_t i = 0; i < profile->sample_count && writer->fault == 0; i++) {
+        put_sample(writer, &profile->samples[order[i]]);
+    }
+    byte_out_flush(&writer->out);
+    return writer->fault;
+}
+
+int perf_script_print(FILE *file, const struct profile *profile,
+                      const struct export_options *options)
+{
+    uint64_t period_ns = profile_period_ns(profile);
+    cleanup_(perf_script_done) struct perf_script writer = {
+        .profile = profile,
+        .out = {.file = file},
+        .period = period_ns == 0 ? 1 : period_ns,
+    };
     (void)fputs(HEADER_EDGE, file);
     export_books_lines(profile, print_comment, file);
     (void)fputs(HEADER_EDGE "#\n", file);
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        print_sample(file, profile, &profile->samples[order[i]], period);
+    int r = put_samples(&writer);
+    if (r == 0 && options->has_lost_frame) {
+        print_lost(file, profile, writer.period);
     }
-    if (options->has_lost_frame) {
-        print_lost(file, profile, period);
-    }
-    return 0;
+    return r;
 }

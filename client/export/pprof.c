@@ -21,6 +21,35 @@
 #include <string.h>
 
 #define LABELS_MAX 10
+
+/* What labels say. */
+enum label_key {
+    LABEL_COMM,
+    LABEL_THREAD,
+    LABEL_PID,
+    LABEL_TID,
+    LABEL_UNIT,
+    LABEL_USER_UNIT,
+    LABEL_CONTAINER,
+    LABEL_RUNTIME,
+    LABEL_POD,
+    LABEL_UID,
+    LABEL_KEYS,
+};
+
+static const char *const label_names[LABEL_KEYS] = {
+    [LABEL_COMM] = "comm",
+    [LABEL_THREAD] = "thread",
+    [LABEL_PID] = "pid",
+    [LABEL_TID] = "tid",
+    [LABEL_UNIT] = "unit",
+    [LABEL_USER_UNIT] = "user_unit",
+    [LABEL_CONTAINER] = "container",
+    [LABEL_RUNTIME] = "runtime",
+    [LABEL_POD] = "pod",
+    [LABEL_UID] = "uid",
+};
+
 #define VALUES_MAX 2
 
 /* Samples with one key are one sample. */
@@ -42,13 +71,15 @@ struct pprof {
     const struct profile *profile; /* borrowed */
     struct message_out out;
     struct locations locations;
-    struct intern keys; /* struct sample_key */
-    uint64_t *counts;   /* owned; by item of `keys` */
+    struct chain_keys keys; /* struct sample_key */
+    uint64_t *counts;       /* owned; by item of `keys` */
     size_t count_capacity;
-    struct intern strings;   /* those that were written, by their number */
-    struct intern functions; /* struct function_key; those that were written */
-    bool *is_written;        /* owned; by location */
-    uint64_t *limits;        /* owned; by module: behind its last address, 0: none */
+    struct intern strings; /* those that were written, by their number */
+    uint32_t *string_of;   /* owned; by text of the profile: its string, 0: not written yet */
+    int64_t label_keys[LABEL_KEYS]; /* strings */
+    struct intern functions;        /* struct function_key; those that were written */
+    bool *is_written;               /* owned; by location */
+    uint64_t *limits;               /* owned; by module: behind its last address, 0: none */
     uint64_t period_ns;
     int fault; /* the first -errno; nothing is written from then on */
 };
@@ -57,9 +88,10 @@ static void pprof_done(struct pprof *writer)
 {
     message_out_done(&writer->out);
     locations_done(&writer->locations);
-    intern_done(&writer->keys);
+    chain_keys_done(&writer->keys);
     free(writer->counts);
     intern_done(&writer->strings);
+    free(writer->string_of);
     intern_done(&writer->functions);
     free(writer->is_written);
     free(writer->limits);
@@ -93,7 +125,14 @@ static int64_t string_index(struct pprof *writer, const char *text)
 
 static int64_t text_index(struct pprof *writer, uint32_t text)
 {
-    return text == INTERN_NONE ? 0 : string_index(writer, profile_text(writer->profile, text));
+    if (text == INTERN_NONE) {
+        return 0;
+    }
+    if (writer->string_of[text] == 0) {
+        writer->string_of[text] =
+            (uint32_t)string_index(writer, profile_text(writer->profile, text));
+    }
+    return writer->string_of[text];
 }
 
 static void write_function(struct pprof *writer, uint64_t id, const struct function_key *key)
@@ -170,11 +209,14 @@ static void write_location(struct pprof *writer, uint32_t number)
     write_piece(writer, &piece);
 }
 
-static void set_label(Pprof__Label *label, struct pprof *writer, const char *key, int64_t text,
+static void set_label(Pprof__Label *label, struct pprof *writer, enum label_key key, int64_t text,
                       int64_t number)
 {
+    if (writer->label_keys[key] == 0) {
+        writer->label_keys[key] = string_index(writer, label_names[key]);
+    }
     *label = (Pprof__Label)PPROF__LABEL__INIT;
-    label->key = string_index(writer, key);
+    label->key = writer->label_keys[key];
     label->str = text;
     label->num = number;
 }
@@ -184,14 +226,14 @@ static size_t fill_owner(struct pprof *writer, uint32_t number, Pprof__Label *la
 {
     const struct profile_owner *owner = profile_owner(writer->profile, number);
     const struct {
-        const char *key;
+        enum label_key key;
         uint32_t text;
     } texts[] = {
-        {"unit", owner->unit},
-        {"user_unit", owner->user_unit},
-        {"container", owner->container},
-        {"runtime", owner->runtime},
-        {"pod", owner->pod},
+        {LABEL_UNIT, owner->unit},
+        {LABEL_USER_UNIT, owner->user_unit},
+        {LABEL_CONTAINER, owner->container},
+        {LABEL_RUNTIME, owner->runtime},
+        {LABEL_POD, owner->pod},
     };
     size_t count = 0;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -200,7 +242,7 @@ static size_t fill_owner(struct pprof *writer, uint32_t number, Pprof__Label *la
         }
     }
     if (owner->uid != PROFILE_UID_UNKNOWN) {
-        set_label(&labels[count++], writer, "uid", 0, owner->uid);
+        set_label(&labels[count++], writer, LABEL_UID, 0, owner->uid);
     }
     return count;
 }
@@ -209,15 +251,15 @@ static size_t fill_owner(struct pprof *writer, uint32_t number, Pprof__Label *la
 static size_t fill_labels(struct pprof *writer, const struct sample_key *key, Pprof__Label *labels)
 {
     size_t count = 0;
-    set_label(&labels[count++], writer, "comm", text_index(writer, key->process_name), 0);
+    set_label(&labels[count++], writer, LABEL_COMM, text_index(writer, key->process_name), 0);
     if (key->thread_name != INTERN_NONE) {
-        set_label(&labels[count++], writer, "thread", text_index(writer, key->thread_name), 0);
+        set_label(&labels[count++], writer, LABEL_THREAD, text_index(writer, key->thread_name), 0);
     }
     if (key->pid != PROFILE_PID_OUTSIDE && key->pid <= INT64_MAX) {
-        set_label(&labels[count++], writer, "pid", 0, (int64_t)key->pid);
+        set_label(&labels[count++], writer, LABEL_PID, 0, (int64_t)key->pid);
     }
     if (key->tid != 0 && key->tid <= INT64_MAX) {
-        set_label(&labels[count++], writer, "tid", 0, (int64_t)key->tid);
+        set_label(&labels[count++], writer, LABEL_TID, 0, (int64_t)key->tid);
     }
     return count + fill_owner(writer, key->owner, labels + count);
 }
@@ -257,7 +299,7 @@ static void write_key(struct pprof *writer, uint32_t item)
 {
     size_t key_bytes = 0;
     size_t count = 0;
-    const struct sample_key *key = intern_bytes(&writer->keys, item, &key_bytes);
+    const struct sample_key *key = intern_bytes(&writer->keys.keys, item, &key_bytes);
     const uint32_t *stack = locations_stack(&writer->locations, key->stack, &count);
     Pprof__Label labels[LABELS_MAX];
     Pprof__Label *label_list[LABELS_MAX];
@@ -334,9 +376,10 @@ static int count_sample(struct pprof *writer, const struct profile_sample *sampl
         .owner = sample->owner,
     };
     uint32_t item = 0;
-    size_t known_count = writer->keys.item_count;
+    size_t known_count = writer->keys.keys.item_count;
     int r = locations_add_stack(&writer->locations, writer->profile, sample, &key.stack);
-    if (r < 0 || intern_add(&writer->keys, &key, sizeof key, &item) < 0 ||
+    if (r < 0 ||
+        chain_keys_add(&writer->keys, writer->profile, sample, &key, sizeof key, &item) < 0 ||
         grow(writer->counts, writer->count_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }
@@ -358,6 +401,8 @@ static int prepare(struct pprof *writer, uint32_t *ret_lost)
     const struct profile *profile = writer->profile;
     int r = locations_add_marker(&writer->locations, LOCATION_LOST, ret_lost);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        chain_keys_fetch_ahead(&writer->locations.stack_keys, profile, i);
+        chain_keys_fetch_ahead(&writer->keys, profile, i);
         r = count_sample(writer, &profile->samples[i]);
     }
     if (r < 0) {
@@ -365,7 +410,10 @@ static int prepare(struct pprof *writer, uint32_t *ret_lost)
     }
     writer->is_written = calloc(writer->locations.items.item_count + 1, sizeof *writer->is_written);
     writer->limits = locations_find_limits(&writer->locations, profile);
-    return writer->is_written == NULL || writer->limits == NULL ? -ENOMEM : 0;
+    writer->string_of = calloc(profile->texts.item_count + 1, sizeof *writer->string_of);
+    return writer->is_written == NULL || writer->limits == NULL || writer->string_of == NULL
+               ? -ENOMEM
+               : 0;
 }
 
 int pprof_print(FILE *file, const struct profile *profile, const struct export_options *options)
@@ -379,7 +427,7 @@ int pprof_print(FILE *file, const struct profile *profile, const struct export_o
     }
     write_head(&writer);
     export_books_lines(profile, write_comment, &writer);
-    for (size_t i = 0; i < writer.keys.item_count && writer.fault == 0; i++) {
+    for (size_t i = 0; i < writer.keys.keys.item_count && writer.fault == 0; i++) {
         write_key(&writer, (uint32_t)i);
     }
     if (options->has_lost_frame) {

@@ -127,3 +127,32 @@ bool place_find_module(const struct profile *profile, const struct profile_sampl
                                    place_instruction(place) - mapping->start + mapping->vaddr};
     return true;
 }
+
+/* Narrows `validity` to when none of a stack's addresses changes its mapping. `place` says what the
+ * first one is. */
+static void narrow_stack(const struct profile *profile, const struct profile_sample *sample,
+                         uint32_t stack_item, struct stack_place place,
+                         struct mapping_validity *validity)
+{
+    size_t stack_bytes = 0;
+    const uint64_t *stack = intern_bytes(&profile->stacks, stack_item, &stack_bytes);
+    uint64_t pid = place.is_kernel ? PROFILE_PID_OUTSIDE : sample->pid;
+    for (size_t i = 0; i < stack_bytes / sizeof *stack; i++) {
+        place.address = stack[i];
+        (void)mappings_find(&profile->tables->mappings, sample->segment, pid,
+                            place_instruction(&place), sample->time_ns, validity);
+        place.is_caller = true;
+    }
+}
+
+struct place_span place_find_span(const struct profile *profile,
+                                  const struct profile_sample *sample)
+{
+    struct mapping_validity validity = {0, UINT64_MAX};
+    narrow_stack(profile, sample, sample->kernel_stack, (struct stack_place){.is_kernel = true},
+                 &validity);
+    narrow_stack(profile, sample, sample->user_stack, (struct stack_place){0}, &validity);
+    narrow_stack(profile, sample, sample->rest_stack, (struct stack_place){.is_caller = true},
+                 &validity);
+    return (struct place_span){validity.from_ns, validity.until_ns};
+}

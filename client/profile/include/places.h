@@ -50,3 +50,13 @@ struct module_address {
  * nothing is written: none is known. */
 bool place_find_module(const struct profile *profile, const struct profile_sample *sample,
                        const struct stack_place *place, struct module_address *ret);
+
+/* From when until when, the latter not included, all addresses of a sample's stack mean what they
+ * mean at its own time. */
+struct place_span {
+    uint64_t from_ns;
+    uint64_t until_ns; /* UINT64_MAX: for ever */
+};
+
+struct place_span place_find_span(const struct profile *profile,
+                                  const struct profile_sample *sample);

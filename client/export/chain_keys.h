@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Numbers what tells samples apart in a format: keys of a fixed length, from 0 upward in the order
+ * in which they come. A recording has many chains of frames, and most of them in samples of one
+ * key. So each chain has its first key at hand, in one place of memory that can be fetched ahead;
+ * only others are looked up by their hash.
+ */
+
+#include "profile.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All zero is empty. */
+struct chain_keys {
+    struct intern keys;
+    size_t key_bytes; /* of each key; a multiple of 8 */
+    uint64_t *first;  /* owned; by chain: 1 + the number of its first key (0: none yet), the key */
+    size_t chain_count;
+};
+
+void chain_keys_done(struct chain_keys *table);
+
+/* The number of a key (borrowed) of a sample of the profile, new or not. All keys have the same
+ * length. Returns 0, or -ENOMEM. */
+int chain_keys_add(struct chain_keys *table, const struct profile *profile,
+                   const struct profile_sample *sample, const void *key, size_t key_bytes,
+                   uint32_t *ret_item);
+
+/* Fetches into the CPU's cache what chain_keys_add() will look at for a sample that comes soon. */
+void chain_keys_fetch(const struct chain_keys *table, const struct profile_sample *sample);
+
+/* The number of the first key that the sample's chain had, or INTERN_NONE. */
+uint32_t chain_keys_first(const struct chain_keys *table, const struct profile_sample *sample);
+
+/* So many samples ahead keys are fetched. */
+#define CHAIN_KEYS_AHEAD ((size_t)16)
+
+/* Fetches what will be needed for the sample so far behind the one `at`, where there is one. */
+static inline void chain_keys_fetch_ahead(const struct chain_keys *table,
+                                          const struct profile *profile, size_t at)
+{
+    if (profile->sample_count - at > CHAIN_KEYS_AHEAD) {
+        chain_keys_fetch(table, &profile->samples[at + CHAIN_KEYS_AHEAD]);
+    }
+}
