@@ -2,8 +2,10 @@
 
 /*
  * The functions of the modules of a recording. JSON's numbers are doubles, exact to 2^53, so larger
- * addresses are texts. The writer avoids functions that overlap: a lookup finds only the last one
- * that begins at or before the address.
+ * addresses are texts. Functions may overlap. A lookup finds the last one that begins at or before
+ * the address. If that ends too early, the lookup follows links to earlier functions that end
+ * later. Of a function with n such, `outer` leads to the next and `jump` past many, as in a skip
+ * list: a lookup takes O(log n) steps.
  */
 #include "symbols.h"
 
@@ -78,6 +80,9 @@ static int add_entry(const cJSON *line, void *userdata)
         table->malformed_count++;
         return 0;
     }
+    if (entry.size_bytes == 0) {
+        return 0; /* it holds no address */
+    }
     if (find_module(table, lines->segment, build_id, module, &entry.module) < 0 ||
         demangle_add(&table->demangler, lines->texts, name, &entry.name) < 0 ||
         table->count >= UINT32_MAX || grow(table->entries, table->capacity, table->count + 1) < 0) {
@@ -107,10 +112,44 @@ static int compare_entries(const void *left, const void *right)
     return (a->order > b->order) - (a->order < b->order);
 }
 
+/* The last address that a function holds. */
+static uint64_t last_of(const struct symbol_entry *entry)
+{
+    uint64_t more = entry->size_bytes - 1;
+    return more > UINT64_MAX - entry->start ? UINT64_MAX : entry->start + more;
+}
+
+/* Links a function to the earlier ones of its module that end later; those before it are linked. */
+static void link_entry(struct symbol_entry *entries, uint32_t number)
+{
+    struct symbol_entry *entry = &entries[number];
+    uint32_t outer = number;
+    if (number > 0 && entries[number - 1].module == entry->module) {
+        outer = number - 1;
+        while (outer != number && last_of(&entries[outer]) <= last_of(entry)) {
+            outer = entries[outer].outer == outer ? number : entries[outer].outer;
+        }
+    }
+    entry->outer = outer;
+    entry->jump = outer;
+    entry->depth = 0;
+    if (outer != number) {
+        const struct symbol_entry *near = &entries[outer];
+        const struct symbol_entry *far = &entries[near->jump];
+        entry->depth = near->depth + 1;
+        if (near->depth - far->depth == far->depth - entries[far->jump].depth) {
+            entry->jump = far->jump;
+        }
+    }
+}
+
 void symbols_seal(struct symbols *table)
 {
     if (table->count > 0) {
         qsort(table->entries, table->count, sizeof *table->entries, compare_entries);
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        link_entry(table->entries, (uint32_t)i);
     }
 }
 
@@ -137,9 +176,18 @@ const struct symbol_entry *symbols_find(const struct symbols *table, uint32_t mo
                                         uint64_t address)
 {
     const struct symbol_entry *entry = find_last(table, module, address);
-    return entry != NULL && entry->module == module && address - entry->start < entry->size_bytes
-               ? entry
-               : NULL;
+    if (entry == NULL || entry->module != module) {
+        return NULL;
+    }
+    while (address - entry->start >= entry->size_bytes) {
+        const struct symbol_entry *outer = &table->entries[entry->outer];
+        const struct symbol_entry *jump = &table->entries[entry->jump];
+        if (outer == entry) {
+            return NULL;
+        }
+        entry = last_of(jump) < address ? jump : outer;
+    }
+    return entry;
 }
 
 bool symbols_know(const struct symbols *table, uint32_t module)

@@ -20,7 +20,10 @@
 struct symbol_entry {
     uint32_t module; /* what symbols_module() gave */
     uint32_t order;
-    uint32_t name; /* number of a text in `texts` */
+    uint32_t name;  /* number of a text in `texts` */
+    uint32_t outer; /* once sealed: the nearest entry before it that ends later, or itself */
+    uint32_t jump;  /* an entry that `outer`, once or several times over, leads to */
+    uint32_t depth; /* how many entries `outer` leads to */
     uint64_t start;
     uint64_t size_bytes;
 };
@@ -38,7 +41,7 @@ struct symbols {
 void symbols_done(struct symbols *table);
 
 /* Adds the functions in a segment's lines of JSON; names go into `texts`. A line that is malformed
- * is counted. Returns 0, or -ENOMEM. */
+ * is counted; a function of no bytes is passed over. Returns 0, or -ENOMEM. */
 int symbols_add_lines(struct symbols *table, struct intern *texts, uint32_t segment,
                       const struct fxt_data *data);
 void symbols_seal(struct symbols *table);

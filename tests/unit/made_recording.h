@@ -137,13 +137,13 @@ static inline void add_data(struct recording *recording, enum fxt_known_string n
 }
 
 static inline void add_symbol(struct recording *recording, const char *build_id, const char *module,
-                              const char *start, const char *name)
+                              const char *start, const char *name, uint64_t size)
 {
     char line[256];
     (void)snprintf(line, sizeof line,
-                   "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"%s\",\"size\":16,"
+                   "{\"build_id\":\"%s\",\"module\":\"%s\",\"start\":\"%s\",\"size\":%llu,"
                    "\"name\":\"%s\"}\n",
-                   build_id, module, start, name);
+                   build_id, module, start, (unsigned long long)size, name);
     add_data(recording, FXT_STRING_SYMBOLS, line);
 }
 
@@ -166,7 +166,7 @@ static inline void add_line(struct recording *recording, char *line)
         add_mmap(recording, numbers[1], numbers[2], (uint16_t)numbers[3], numbers[4], numbers[5],
                  numbers[6]);
     } else if (strcmp(words[0], "symbol") == 0) {
-        add_symbol(recording, words[1], words[2], words[3], words[4]);
+        add_symbol(recording, words[1], words[2], words[3], words[4], count > 5 ? numbers[5] : 16);
     } else if (strcmp(words[0], "sample") == 0) {
         add_stacks(recording, user_sample(numbers[1], numbers[2], numbers[3], NULL, 0), words + 4,
                    numbers + 4, count - 4);
@@ -185,7 +185,7 @@ static inline void add_line(struct recording *recording, char *line)
 /*
  * Adds what lines say, which ";" parts:
  *     name PID TID SINCE NAME; module PID ID NAME [BUILD-ID]; mmap TIME PID ID START SIZE VADDR;
- *     symbol BUILD-ID MODULE START NAME; segment PROVIDER; sample TIME PID QUALITY STACKS;
+ *     symbol BUILD-ID MODULE START NAME [SIZE]; segment PROVIDER; sample TIME PID QUALITY STACKS;
  *     partial TIME PID ID STACKS; completion ID STACKS
  * STACKS are addresses of the user's and, behind a "|", of the kernel's.
  */

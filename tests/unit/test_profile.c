@@ -5,6 +5,7 @@
  * come out.
  */
 #include "app_recording.h"
+#include "definitions.h"
 #include "tables.h"
 
 #include <zlib.h>
@@ -42,6 +43,71 @@ TEST(names_what_has_no_function_by_module_and_address)
           {APP "name 8 0 0 other; module 8 1 /bin/app 0xcd; mmap 0 8 1 0x10000 0x1000 0x1000;"
                "sample 10 8 1 0x10000",
            "other;app+0x1000 1\n"});
+}
+
+/* As docs/trace-format.md has it: the higher start holds, of equal ones the later in the file. */
+TEST(lets_the_innermost_of_functions_that_overlap_win)
+{
+    CHECK({APP "symbol ab /bin/app 0x1100 outer 0x400; symbol ab /bin/app 0x1200 inner 0x10;"
+               "symbol ab /bin/app 0x1300 astride 0x300; sample 10 7 1 0x10205;"
+               "sample 10 7 1 0x102f0; sample 10 7 1 0x10480; sample 10 7 1 0x10580;"
+               "sample 10 7 1 0x10600",
+           "app;app+0x1600 1\napp;astride 2\napp;inner 1\napp;outer 1\n"},
+          {APP "symbol ab /bin/app 0x1100 long 0x100; symbol ab /bin/app 0x1100 short 0x10;"
+               "sample 10 7 1 0x10105; sample 10 7 1 0x10150",
+           "app;long 1\napp;short 1\n"},
+          {APP "symbol ab /bin/app 0x1100 host 0x100; symbol ab /bin/app 0x1180 empty 0;"
+               "sample 10 7 1 0x10180; sample 10 7 1 0x10190",
+           "app;host 2\n"},
+          /* Of two modules with neighbouring tables, and at the end of all addresses. */
+          {APP "module 7 2 /bin/top 0xcd; mmap 0 7 2 0x20000 0x1000 0xfffffffffffff000;"
+               "symbol cd /bin/top 0xfffffffffffff800 rest 0x900;"
+               "symbol cd /bin/top 0xfffffffffffff900 one 1;"
+               "sample 10 7 1 0x20900; sample 10 7 1 0x20fff; sample 10 7 1 0x20100",
+           "app;one 1\napp;rest 1\napp;top+0xfffffffffffff100 1\n"});
+}
+
+enum {
+    OVERLAPPING = 400,
+    OVERLAP_END = 3000
+};
+
+/* Functions of any nesting, against a search through all of them. */
+TEST(finds_the_function_of_every_address)
+{
+    struct recording *recording =
+        recording_of("name 7 0 0 p; module 7 1 /bin/p 0xab; sample 1 7 1 0x1;");
+    uint64_t starts[OVERLAPPING];
+    uint64_t sizes[OVERLAPPING];
+    unsigned random = 1;
+    for (size_t i = 0; i < OVERLAPPING; i++) {
+        char start[24];
+        char name[24];
+        random = random * 1103515245 + 12345;
+        starts[i] = (random >> 16) % (OVERLAP_END / 2) * (i % 5 == 0 ? 2 : 1);
+        random = random * 1103515245 + 12345;
+        /* Many within each other, many short ones, a few of no bytes. */
+        sizes[i] = i % 3 == 0 ? OVERLAP_END - starts[i] : (random >> 16) % (i % 3 == 1 ? 8 : 300);
+        (void)snprintf(start, sizeof start, "0x%llx", (unsigned long long)starts[i]);
+        (void)snprintf(name, sizeof name, "f%zu", i);
+        add_symbol(recording, "ab", "/bin/p", start, name, sizes[i]);
+    }
+    struct profile *profile = load_recording(recording);
+    uint32_t symbols = defined_symbols(profile, profile->samples[0].segment, 0);
+    assert_int_not_equal(symbols, INTERN_NONE);
+    for (uint64_t address = 0; address < OVERLAP_END + 10; address++) {
+        char expected[24] = "";
+        uint64_t highest = 0;
+        for (size_t i = 0; i < OVERLAPPING; i++) {
+            if (starts[i] >= highest && starts[i] <= address && address - starts[i] < sizes[i]) {
+                highest = starts[i];
+                (void)snprintf(expected, sizeof expected, "f%zu", i);
+            }
+        }
+        uint32_t found = defined_symbol_find(profile, symbols, address);
+        assert_string_equal(found == INTERN_NONE ? "" : profile_text(profile, found), expected);
+    }
+    (void)profile_free(profile);
 }
 
 TEST(gives_each_sample_the_name_of_its_time)
