@@ -66,8 +66,10 @@ static void builder_done(struct builder *builder)
 void annotation_done(struct annotation *annotation)
 {
     for (size_t i = 0; i < annotation->file_count; i++) {
-        free(annotation->files[i].text);
-        free(annotation->files[i].lines);
+        for (size_t j = 0; j < annotation->files[i].text_count; j++) {
+            free(annotation->files[i].texts[j].text);
+        }
+        free(annotation->files[i].texts);
     }
     free(annotation->files);
     free(annotation->rows);
@@ -280,24 +282,6 @@ static void sort_rows(struct builder *builder)
     }
 }
 
-/* The file that most of the samples were in; INTERN_NONE: no line is known. */
-static uint32_t main_file(const struct annotation *annotation)
-{
-    uint64_t most = 0;
-    uint64_t sum = 0;
-    uint32_t best = INTERN_NONE;
-    for (size_t i = 0; i < annotation->row_count; i++) {
-        const struct annotation_row *row = &annotation->rows[i];
-        bool is_same = i > 0 && annotation->rows[i - 1].file == row->file;
-        sum = (is_same ? sum : 0) + row->total;
-        if (sum > most && row->file != INTERN_NONE) {
-            most = sum;
-            best = row->file;
-        }
-    }
-    return best;
-}
-
 static uint64_t sum_self(const struct annotation *annotation)
 {
     uint64_t sum = 0;
@@ -361,10 +345,9 @@ int annotation_build(const struct profile *profile, const char *function, struct
     if (r < 0) {
         return r;
     }
-    uint32_t file = main_file(ret);
-    if (file != INTERN_NONE && annotation_find_file(ret, file) != NULL) {
+    if (ret->file_count > 0 && ret->files[0].is_read) {
         return 0;
     }
-    ret->missing_source = file;
+    ret->missing_source = ret->file_count > 0 ? ret->files[0].file : INTERN_NONE;
     return take_code(&builder);
 }

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define AROUND        ((uint64_t)3) /* lines that are shown before and behind one with samples */
 #define HOT_PERCENT   5
 #define NUMBERS_WIDTH ((size_t)18) /* of the percentages, with their gaps */
 
@@ -71,35 +70,46 @@ static void print_gap(const struct listing *listing)
                   "");
 }
 
+/* Prints the lines without samples from `from` to before `until` that the file has. */
+static void print_around(const struct listing *listing, const struct annotation_file *file,
+                         uint64_t from, uint64_t until)
+{
+    char place[24];
+    for (uint64_t line = from; line < until; line++) {
+        const char *text = annotation_find_text(file, line);
+        if (text != NULL) {
+            (void)snprintf(place, sizeof place, "%" PRIu64, line);
+            print_line(listing, NULL, place, text);
+        }
+    }
+}
+
 /* Prints a source file's lines: those of `listing`, and what is around them if it could be read. */
 static void print_source(const struct listing *listing, const struct annotation_file *file)
 {
     char place[24];
     uint64_t next = 0; /* the first line that is not printed yet */
-    uint64_t line_count = file == NULL ? 0 : file->line_count;
     print_titles(listing, "line", "source");
     for (size_t i = 0; i < listing->row_count; i++) {
         const struct annotation_row *row = &listing->rows[i];
-        uint64_t from = row->line > AROUND ? row->line - AROUND : 1;
+        const char *text = annotation_find_text(file, row->line);
+        uint64_t from = row->line > ANNOTATION_AROUND ? row->line - ANNOTATION_AROUND : 1;
         if (next > 0 && from > next) {
             print_gap(listing);
         }
-        from = from > next ? from : next;
-        for (uint64_t line = from; line < row->line && line <= line_count; line++) {
-            (void)snprintf(place, sizeof place, "%" PRIu64, line);
-            print_line(listing, NULL, place, file->lines[line - 1]);
-        }
+        print_around(listing, file, from > next ? from : next, row->line);
         (void)snprintf(place, sizeof place, "%" PRIu32, row->line);
         print_line(listing, row, row->line == 0 ? "-" : place,
-                   row->line == 0           ? "(line not known)"
-                   : row->line > line_count ? ""
-                                            : file->lines[row->line - 1]);
+                   row->line == 0 ? "(line not known)"
+                   : text == NULL ? ""
+                                  : text);
         next = (uint64_t)row->line + 1;
-        uint64_t until = i + 1 < listing->row_count ? listing->rows[i + 1].line : UINT64_MAX;
-        for (; next <= row->line + AROUND && next < until && next <= line_count; next++) {
-            (void)snprintf(place, sizeof place, "%" PRIu64, next);
-            print_line(listing, NULL, place, file->lines[next - 1]);
+        uint64_t until = next + ANNOTATION_AROUND;
+        if (i + 1 < listing->row_count && listing->rows[i + 1].line < until) {
+            until = listing->rows[i + 1].line;
         }
+        print_around(listing, file, next, until);
+        next = until;
     }
 }
 
@@ -112,7 +122,8 @@ static void print_files(const struct page *page, const struct profile *profile,
         while (next < annotation->row_count && annotation->rows[next].file == file) {
             next++;
         }
-        int width = snprintf(NULL, 0, "%" PRIu64, annotation->rows[next - 1].line + AROUND);
+        int width =
+            snprintf(NULL, 0, "%" PRIu64, annotation->rows[next - 1].line + ANNOTATION_AROUND);
         const struct listing listing = {
             .page = page,
             .annotation = annotation,
@@ -157,7 +168,7 @@ static void print_instructions(const struct listing *listing)
         if (row == NULL && i >= shown_until) {
             continue;
         }
-        size_t from = row == NULL ? i : i > AROUND ? i - AROUND : 0;
+        size_t from = row == NULL ? i : i > ANNOTATION_AROUND ? i - ANNOTATION_AROUND : 0;
         if (row != NULL && i >= shown_until) {
             if (shown_until > 0 && from > shown_until) {
                 print_gap(listing);
@@ -171,7 +182,7 @@ static void print_instructions(const struct listing *listing)
         }
         (void)snprintf(place, sizeof place, "%#" PRIx64, annotation->code.instructions[i].address);
         print_line(listing, row, place, annotation->code.instructions[i].text);
-        shown_until = row == NULL ? shown_until : i + 1 + AROUND;
+        shown_until = row == NULL ? shown_until : i + 1 + ANNOTATION_AROUND;
     }
 }
 
@@ -254,9 +265,7 @@ static const char *text_of(const struct annotation *annotation, const struct ann
 {
     const struct annotation_file *file = annotation_find_file(annotation, row->file);
     if (annotation->kind == ANNOTATION_SOURCE) {
-        return file == NULL || row->line == 0 || row->line > file->line_count
-                   ? NULL
-                   : file->lines[row->line - 1];
+        return row->line == 0 ? NULL : annotation_find_text(file, row->line);
     }
     const char *text = NULL;
     for (size_t i = 0;

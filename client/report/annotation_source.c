@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * annotation_read_source() reads whole files and cuts them into lines. Tabs become spaces here,
- * since what prints a line knows only characters of one column.
+ * annotation_read_source() reads files line by line and keeps only the lines that are shown, within
+ * limits for all files together. The files with the most samples come first. Tabs become spaces
+ * here, since what prints a line knows only characters of one column.
  */
 #include "annotation_source.h"
 
 #include "cleanup.h"
+#include "compare.h"
 #include "grow.h"
 #include "regular_file.h"
 
@@ -14,10 +16,46 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SOURCE_BYTES_MAX ((size_t)16 << 20)
 #define FILES_MAX        ((size_t)64) /* a function has seldom more than two */
+#define SOURCE_BYTES_MAX ((size_t)16 << 20)
+#define READ_BYTES_MAX   ((size_t)64 << 20) /* of all files */
+#define KEPT_BYTES_MAX   ((size_t)8 << 20)  /* of all files' lines, with what each takes besides */
+#define LINE_BYTES_MAX   ((size_t)4 << 10)  /* the rest of a longer line is not kept */
+#define KEPT_LINE_BYTES  (sizeof(struct annotation_text) + 2 * sizeof(size_t))
 #define TAB_WIDTH        ((size_t)8)
 #define NS_PER_S         INT64_C(1000000000)
+
+/* The rows of a file. */
+struct group {
+    uint32_t file;
+    uint64_t total;
+    size_t first_row;
+    size_t row_count;
+};
+
+/* A file being read. */
+struct source {
+    FILE *file;
+    const struct annotation_row *rows; /* those that are not behind the line at hand */
+    size_t row_count;
+    uint64_t line; /* the number of the line at hand */
+    size_t column;
+    size_t used;
+    char text[LINE_BYTES_MAX + 1];
+};
+
+/* What all files together may still take. */
+struct allowance {
+    size_t read_bytes;
+    size_t kept_bytes;
+};
+
+static int compare_texts(const void *left, const void *right)
+{
+    const struct annotation_text *a = left;
+    const struct annotation_text *b = right;
+    return compare_u64(a->line, b->line);
+}
 
 const struct annotation_file *annotation_find_file(const struct annotation *annotation,
                                                    uint32_t file)
@@ -30,63 +68,85 @@ const struct annotation_file *annotation_find_file(const struct annotation *anno
     return NULL;
 }
 
-/* Makes text of a file's bytes: tabs are spaces, and what would end it is '?'. */
-static char *expand(const char *bytes, size_t size_bytes, size_t *ret_bytes)
+const char *annotation_find_text(const struct annotation_file *file, uint64_t line)
 {
-    size_t tabs = 0;
-    for (size_t i = 0; i < size_bytes; i++) {
-        tabs += bytes[i] == '\t';
-    }
-    char *text = malloc(size_bytes + tabs * (TAB_WIDTH - 1) + 1);
-    size_t used = 0;
-    size_t column = 0;
-    for (size_t i = 0; i < size_bytes && text != NULL; i++) {
-        size_t spaces = bytes[i] == '\t' ? TAB_WIDTH - column % TAB_WIDTH : 0;
-        memset(text + used, ' ', spaces);
-        used += spaces;
-        if (bytes[i] == '\r' && i + 1 < size_bytes && bytes[i + 1] == '\n') {
-            continue;
-        }
-        if (spaces == 0) {
-            text[used++] = bytes[i] == '\0' ? '?' : bytes[i];
-        }
-        column = bytes[i] == '\n' ? 0 : column + (spaces == 0 ? 1 : spaces);
-    }
-    *ret_bytes = used;
-    return text;
+    const struct annotation_text wanted = {.line = line};
+    const struct annotation_text *found =
+        file == NULL || file->text_count == 0
+            ? NULL
+            : bsearch(&wanted, file->texts, file->text_count, sizeof *file->texts, compare_texts);
+    return found == NULL ? NULL : found->text;
 }
 
-/* Cuts a file's text into lines. */
-static int cut_lines(struct annotation_file *file, size_t text_bytes)
+/* Whether the line at hand is shown. */
+static bool is_shown(const struct source *source)
 {
-    size_t capacity = 0;
-    char *at = file->text;
-    char *end = file->text + text_bytes;
-    while (at < end) {
-        if (grow(file->lines, capacity, file->line_count + 1) < 0) {
+    return source->row_count > 0 && source->line + ANNOTATION_AROUND >= source->rows->line;
+}
+
+/* Adds a byte to the line at hand, or the spaces of a tab; a NUL would end the text. */
+static void put_byte(struct source *source, char byte)
+{
+    size_t width = byte == '\t' ? TAB_WIDTH - source->column % TAB_WIDTH : 1;
+    source->column += width;
+    for (; width > 0 && source->used < LINE_BYTES_MAX; width--) {
+        source->text[source->used++] = byte == '\t' ? ' ' : byte == '\0' ? '?' : byte;
+    }
+}
+
+/* Keeps the line at hand if it is shown and there is room, and goes on to the next. */
+static int end_line(struct source *source, struct annotation_file *file,
+                    struct allowance *allowance)
+{
+    size_t kept_bytes = source->used + 1 + KEPT_LINE_BYTES;
+    if (is_shown(source) && kept_bytes <= allowance->kept_bytes) {
+        if (grow(file->texts, file->text_capacity, file->text_count + 1) < 0) {
             return -ENOMEM;
         }
-        file->lines[file->line_count++] = at;
-        char *newline = memchr(at, '\n', (size_t)(end - at));
-        at = newline == NULL ? end : newline + 1;
-        *(newline == NULL ? end : newline) = '\0';
+        char *text = strndup(source->text, source->used);
+        if (text == NULL) {
+            return -ENOMEM;
+        }
+        file->texts[file->text_count++] = (struct annotation_text){source->line, text};
+        allowance->kept_bytes -= kept_bytes;
+    }
+    source->line++;
+    source->column = 0;
+    source->used = 0;
+    while (source->row_count > 0 && source->rows->line + ANNOTATION_AROUND < source->line) {
+        source->rows++;
+        source->row_count--;
     }
     return 0;
 }
 
-/* Reads what a descriptor has. `*ret_bytes` is SIZE_MAX where that fails. */
-static int read_bytes(int fd, size_t size_bytes, char **ret, size_t *ret_bytes)
+/* Reads up to the last line that is shown. */
+static int read_lines(struct source *source, struct annotation_file *file,
+                      struct allowance *allowance)
 {
-    char *bytes = malloc(size_bytes + 1);
-    size_t used = 0;
-    ssize_t got = 1;
-    while (bytes != NULL && used < size_bytes && got > 0) {
-        got = read(fd, bytes + used, size_bytes - used);
-        used += got > 0 ? (size_t)got : 0;
+    size_t left = SOURCE_BYTES_MAX;
+    bool has_return = false; /* a '\r' that the line does not have yet: before '\n' it is no text */
+    bool is_begun = false;
+    int r = 0;
+    while (r == 0 && source->row_count > 0 && left > 0 && allowance->read_bytes > 0) {
+        int byte = getc_unlocked(source->file);
+        if (byte == EOF) {
+            break;
+        }
+        left--;
+        allowance->read_bytes--;
+        if (has_return && byte != '\n') {
+            put_byte(source, '\r');
+        }
+        has_return = byte == '\r';
+        is_begun = byte != '\n';
+        if (byte == '\n') {
+            r = end_line(source, file, allowance);
+        } else if (!has_return && is_shown(source)) {
+            put_byte(source, (char)byte);
+        }
     }
-    *ret = bytes;
-    *ret_bytes = got < 0 ? SIZE_MAX : used;
-    return bytes == NULL ? -ENOMEM : 0;
+    return r == 0 && is_begun ? end_line(source, file, allowance) : r;
 }
 
 static bool is_newer(const struct profile *profile, const struct stat *status)
@@ -98,45 +158,74 @@ static bool is_newer(const struct profile *profile, const struct stat *status)
            status->st_mtim.tv_sec > first_ns / NS_PER_S;
 }
 
-/* Adds a file, if it can be read. */
-static int add_file(const struct profile *profile, struct annotation *annotation, uint32_t name)
+/* Reads the lines of a file, if it can be read. */
+static int read_file(const struct profile *profile, struct annotation *annotation,
+                     const struct group *group, struct allowance *allowance)
 {
     struct stat status;
-    cleanup_(freep) char *bytes = NULL;
-    cleanup_(closep) int fd = regular_file_open(profile_text(profile, name));
-    size_t size_bytes = 0;
-    size_t text_bytes = 0;
-    if (fd < 0 || fstat(fd, &status) < 0 || (uint64_t)status.st_size > SOURCE_BYTES_MAX) {
+    struct annotation_file *file = &annotation->files[annotation->file_count++];
+    *file = (struct annotation_file){.file = group->file};
+    cleanup_(closep) int fd = regular_file_open(profile_text(profile, group->file));
+    if (fd < 0 || fstat(fd, &status) < 0 || (uint64_t)status.st_size > SOURCE_BYTES_MAX ||
+        allowance->read_bytes == 0) {
         return 0;
     }
-    int r = read_bytes(fd, (size_t)status.st_size, &bytes, &size_bytes);
-    if (r < 0 || size_bytes == SIZE_MAX) {
-        return r;
-    }
-    struct annotation_file *file = &annotation->files[annotation->file_count];
-    *file = (struct annotation_file){.file = name};
-    file->text = expand(bytes, size_bytes, &text_bytes);
-    if (file->text == NULL) {
+    cleanup_(freep) struct source *source = calloc(1, sizeof *source);
+    cleanup_(fclosep) FILE *stream = source == NULL ? NULL : fdopen(fd, "r");
+    if (stream == NULL) {
         return -ENOMEM;
     }
-    annotation->file_count++;
+    fd = -1; /* the stream's */
+    source->file = stream;
+    source->line = 1;
+    source->rows = &annotation->rows[group->first_row];
+    source->row_count = group->row_count;
+    file->is_read = true;
     annotation->has_newer_source |= is_newer(profile, &status);
-    return cut_lines(file, text_bytes);
+    return read_lines(source, file, allowance);
+}
+
+static int compare_groups(const void *left, const void *right)
+{
+    const struct group *a = left;
+    const struct group *b = right;
+    int r = compare_u64(b->total, a->total);
+    return r == 0 ? compare_u64(a->first_row, b->first_row) : r;
+}
+
+/* The files of the rows, the one with the most samples first. Returned: free(); NULL when there is
+ * no memory. */
+static struct group *find_groups(const struct annotation *annotation, size_t *ret_count)
+{
+    struct group *groups = calloc(annotation->row_count + 1, sizeof *groups);
+    size_t count = 0;
+    for (size_t i = 0; i < annotation->row_count && groups != NULL; i++) {
+        const struct annotation_row *row = &annotation->rows[i];
+        if (row->file == INTERN_NONE) {
+            continue;
+        }
+        if (count == 0 || groups[count - 1].file != row->file) {
+            groups[count++] = (struct group){.file = row->file, .first_row = i};
+        }
+        groups[count - 1].total += row->total;
+        groups[count - 1].row_count++;
+    }
+    if (count > 0) {
+        qsort(groups, count, sizeof *groups, compare_groups);
+    }
+    *ret_count = count;
+    return groups;
 }
 
 int annotation_read_source(const struct profile *profile, struct annotation *annotation)
 {
-    uint32_t last = INTERN_NONE;
-    size_t asked = 0;
+    struct allowance allowance = {READ_BYTES_MAX, KEPT_BYTES_MAX};
+    size_t count = 0;
+    cleanup_(freep) struct group *groups = find_groups(annotation, &count);
     annotation->files = calloc(FILES_MAX, sizeof *annotation->files);
-    int r = annotation->files == NULL ? -ENOMEM : 0;
-    for (size_t i = 0; i < annotation->row_count && asked < FILES_MAX && r == 0; i++) {
-        uint32_t file = annotation->rows[i].file;
-        if (file != last && file != INTERN_NONE) {
-            r = add_file(profile, annotation, file);
-            asked++;
-        }
-        last = file;
+    int r = groups == NULL || annotation->files == NULL ? -ENOMEM : 0;
+    for (size_t i = 0; i < count && i < FILES_MAX && r == 0; i++) {
+        r = read_file(profile, annotation, &groups[i], &allowance);
     }
     return r;
 }

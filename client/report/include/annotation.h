@@ -32,10 +32,10 @@ struct annotation_row {
     uint64_t total;
 };
 
-/* What stands at a line or an instruction that is shown, hot or not. */
+/* A line of source that is shown, hot or not. */
 struct annotation_text {
-    uint64_t place; /* a line from 1 on, or an address */
-    const char *text;
+    uint64_t line; /* from 1 on */
+    char *text;    /* owned */
 };
 
 struct annotation {
@@ -51,17 +51,18 @@ struct annotation {
     struct annotation_row *rows; /* owned; by file and line, or by address */
     size_t row_capacity;
     size_t row_count;
-    struct annotation_file *files; /* owned; the source files that could be read */
+    struct annotation_file *files; /* owned; source files; the one of most samples first */
     size_t file_count;
     struct lines_code code; /* the instructions, where their file is there */
 };
 
-/* A source file. */
+/* A source file, and of it what is shown. */
 struct annotation_file {
-    uint32_t file;      /* of the profile's texts */
-    char *text;         /* owned; lines end with NUL */
-    const char **lines; /* owned; borrowed from `text` */
-    size_t line_count;
+    uint32_t file; /* of the profile's texts */
+    bool is_read;
+    struct annotation_text *texts; /* owned; by line */
+    size_t text_capacity;
+    size_t text_count;
 };
 
 /*
