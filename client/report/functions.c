@@ -17,12 +17,21 @@ void functions_done(struct functions *functions)
     *functions = (struct functions){0};
 }
 
+/* Whether a name is the module's and an address, as functions without a name are called. */
+static bool is_unnamed(const char *name, const char *basename)
+{
+    size_t basename_bytes = strlen(basename);
+    return strncmp(name, basename, basename_bytes) == 0 &&
+           strncmp(name + basename_bytes, "+0x", 3) == 0;
+}
+
 static struct function describe(const struct profile *profile, const struct profile_frame *frame,
                                 enum functions_unit unit)
 {
     struct function function = {
         .name = frame->name,
         .module = INTERN_NONE,
+        .build_id = INTERN_NONE,
         .file = unit == FUNCTIONS_EACH ? frame->file : INTERN_NONE,
         .line = unit == FUNCTIONS_EACH ? frame->line : 0,
     };
@@ -30,6 +39,10 @@ static struct function describe(const struct profile *profile, const struct prof
         const struct profile_module *module = &profile->modules[frame->module];
         function.module = module->name;
         function.name = unit == FUNCTIONS_OF_MODULES ? module->basename : frame->name;
+        if (is_unnamed(profile_text(profile, function.name),
+                       profile_text(profile, module->basename))) {
+            function.build_id = module->build_id;
+        }
     }
     return function;
 }
@@ -64,6 +77,7 @@ int functions_compare(const struct profile *profile, const struct function *a,
 {
     int r = compare_texts(profile, a->name, b->name);
     r = r == 0 ? compare_texts(profile, a->module, b->module) : r;
+    r = r == 0 ? compare_texts(profile, a->build_id, b->build_id) : r;
     r = r == 0 ? compare_texts(profile, a->file, b->file) : r;
     return r == 0 ? (a->line > b->line) - (a->line < b->line) : r;
 }

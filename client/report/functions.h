@@ -3,8 +3,9 @@
 
 /*
  * What a frame counts as in a view. Frames that a person cannot tell apart are one function: those
- * of one name in one module, and of a profile with lines those of one line. A view of modules takes
- * all frames of a module for one.
+ * of one name in one module, and of a profile with lines those of one line. A function without a
+ * name is called by an address, which means another function in another build of the module; so
+ * builds are told apart there. A view of modules takes all frames of a module for one.
  */
 
 #include "profile.h"
@@ -12,7 +13,8 @@
 /* Texts are the profile's; INTERN_NONE where a member does not apply. */
 struct function {
     uint32_t name;
-    uint32_t module; /* its path */
+    uint32_t module;   /* its path */
+    uint32_t build_id; /* of the module, in hex; of a function without a name */
     uint32_t file;
     uint32_t line; /* 0: not known */
 };

@@ -127,6 +127,7 @@ static int make_function_rows(struct builder *builder)
         report->rows[i] = (struct report_row){
             .name = function->name,
             .module = function->module,
+            .build_id = function->build_id,
             .process = INTERN_NONE,
             .file = function->file,
             .line = function->line,
@@ -188,6 +189,7 @@ static struct report_row describe(const struct builder *builder,
     struct report_row row = {
         .name = sample->process_name,
         .module = INTERN_NONE,
+        .build_id = INTERN_NONE,
         .process = sample->process_name,
         .file = INTERN_NONE,
     };
@@ -307,6 +309,7 @@ static int compare_rows(const void *left, const void *right, void *userdata)
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     r = r == 0 ? compare_u64(a->tid, b->tid) : r;
     r = r == 0 ? compare_u64(a->module, b->module) : r;
+    r = r == 0 ? compare_u64(a->build_id, b->build_id) : r;
     r = r == 0 ? compare_u64(a->file, b->file) : r;
     r = r == 0 ? compare_u64(a->cpu, b->cpu) : r;
     return r == 0 ? compare_u64(a->line, b->line) : r;

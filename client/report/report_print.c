@@ -378,6 +378,9 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     json_out_begin(out, NULL, '{');
     json_out_string(out, "name", name_cell(profile, row, into));
     json_out_string(out, "module", text_or(profile, row->module, NULL));
+    if (row->build_id != INTERN_NONE) {
+        json_out_string(out, "build_id", profile_text(profile, row->build_id));
+    }
     json_out_string(out, "process", text_or(profile, row->process, NULL));
     if (row->has_pid) {
         json_out_i64(out, "pid", (int64_t)row->pid);

@@ -306,6 +306,7 @@ static int visit(struct walk *walk, const struct pending *at)
         .is_truncated = at->depth > 0 && at->function == walk->truncated,
         .name = INTERN_NONE,
         .module = INTERN_NONE,
+        .build_id = INTERN_NONE,
         .file = INTERN_NONE,
         .total = at->total,
     };
@@ -313,6 +314,7 @@ static int visit(struct walk *walk, const struct pending *at)
         const struct function *function = functions_get(&walk->functions, at->function);
         node.name = function->name;
         node.module = function->module;
+        node.build_id = function->build_id;
         node.file = function->file;
         node.line = function->line;
     }

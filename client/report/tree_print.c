@@ -176,6 +176,9 @@ static void on_json_node(const struct tree_node *node, void *userdata)
     }
     json_out_string(out, "name", node->depth == 0 ? NULL : node_name(printing, node));
     json_out_string(out, "module", text_or_null(profile, node->module));
+    if (node->build_id != INTERN_NONE) {
+        json_out_string(out, "build_id", profile_text(profile, node->build_id));
+    }
     json_out_u64(out, "total", node->total);
     json_out_u64(out, is_outward ? "root" : "self", node->ending);
     json_out_u64(out, "cut", node->cut_samples);

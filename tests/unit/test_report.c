@@ -133,6 +133,25 @@ TEST(sorts_by_total_where_that_is_asked_for)
     (void)profile_free(profile);
 }
 
+/* Functions with names are those of the source, which builds share; an address is one build's. */
+TEST(tells_builds_apart_where_functions_have_no_names)
+{
+    struct recording *recording = recording_of(
+        "name 7 0 0 app; module 7 1 /bin/app 0xab; mmap 0 7 1 0x10000 0x1000 0;"
+        "symbol ab /bin/app 0 main; sample 1 7 1 0x10100; sample 2 7 1 0x10001;"
+        "segment 2; name 7 0 0 app; module 7 1 /bin/app 0xcd; mmap 0 7 1 0x10000 0x1000 0;"
+        "symbol cd /bin/app 0 main; sample 1 7 1 0x10100; sample 2 7 1 0x10100;"
+        "sample 3 7 1 0x10001");
+    char *text = print_report(load_recording(recording), REPORT_BY_FUNCTION, 0, SHOWN_JSON);
+    assert_contains(text, "{\"name\":\"app+0x100\",\"module\":\"/bin/app\",\"build_id\":\"cd\","
+                          "\"process\":null,\"pid\":null,\"tid\":null,\"self\":2,");
+    assert_contains(text, "{\"name\":\"app+0x100\",\"module\":\"/bin/app\",\"build_id\":\"ab\","
+                          "\"process\":null,\"pid\":null,\"tid\":null,\"self\":1,");
+    assert_contains(text, "{\"name\":\"main\",\"module\":\"/bin/app\",\"process\":null,"
+                          "\"pid\":null,\"tid\":null,\"self\":2,");
+    free(text);
+}
+
 TEST(fits_the_page_and_leaves_out_folders_first)
 {
     struct recording *recording =

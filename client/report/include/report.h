@@ -39,6 +39,7 @@ enum report_sort {
 struct report_row {
     uint32_t name;
     uint32_t module;
+    uint32_t build_id; /* of the module, in hex; of a function without a name */
     uint32_t process;
     bool has_pid;
     bool has_tid;

@@ -42,6 +42,7 @@ struct tree_node {
     bool is_truncated; /* "[truncated]", without any text */
     uint32_t name;     /* as the next, also INTERN_NONE at depth 0 */
     uint32_t module;
+    uint32_t build_id; /* of the module, in hex; of a function without a name */
     uint32_t file;
     uint32_t line; /* 0: not known */
     uint64_t total;
