@@ -167,9 +167,12 @@ HOTSPOT_PARSER = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser"
 
 @reader("hotspot's parser (perf-data)", HOTSPOT_PARSER)
 def hotspot(ours, inlined):
-    """Of what it hands to hotspot: each message is its length and a kind. A sample without its event is shown nowhere."""
+    """Of what it hands to hotspot: each message is its length and a kind. Samples of an event that it has no name of are shown
+    nowhere."""
     run(HOTSPOT_PARSER, "--input", path("perf-data"), "--output", path("hotspot.out"))
     stream = open(path("hotspot.out"), "rb").read()
+    if b"cpu-clock" not in stream:
+        raise ValueError("it knows no event")
     kinds, at = collections.Counter(), stream.index(b"QPERFSTREAM") + 12 + 4
     while at + 4 < len(stream):
         size_bytes, kind = struct.unpack_from("<IB", stream, at)
