@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Makes room for `wanted` elements in `*array`, of which `*capacity` can be held now; both change
@@ -20,3 +21,11 @@ typedef bool (*array_before_fn)(const void *a, const void *b, const void *userda
  */
 int array_sort(void *array, size_t count, size_t element_bytes, array_before_fn is_before,
                const void *userdata);
+
+/*
+ * The same for elements that begin with a uint64_t, by which they are sorted; of those with the
+ * same one, by `is_before`, or as they come if that is NULL. Faster where the numbers are near each
+ * other, as addresses of one file are.
+ */
+int array_sort_by_number(void *array, size_t count, size_t element_bytes, array_before_fn is_before,
+                         const void *userdata);

@@ -18,12 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_before(const void *left, const void *right, const void *userdata)
-{
-    (void)userdata;
-    return ((const struct cfi_run *)left)->start < ((const struct cfi_run *)right)->start;
-}
-
 /* Makes room for more rows. The builder refuses what the last growth allows beyond the limit. */
 static int grow_rows(struct cfi_sweep *sweep, size_t count)
 {
@@ -209,7 +203,7 @@ int cfi_sweep_run(struct cfi_sweep *sweep)
     if (r < 0) {
         return r;
     }
-    r = array_sort(sweep->runs, sweep->run_count, sizeof *sweep->runs, is_before, NULL);
+    r = array_sort_by_number(sweep->runs, sweep->run_count, sizeof *sweep->runs, NULL, NULL);
     return r < 0 ? r : write_runs(sweep);
 }
 

@@ -19,7 +19,7 @@ struct cfi_piece {
 
 /* Pieces one behind the other, without a gap. */
 struct cfi_run {
-    uint64_t start;
+    uint64_t start;       /* first: they are sorted by it */
     uint32_t size_bytes;  /* the sum of its pieces */
     uint32_t first_piece; /* rising in the order of insertion */
 };

@@ -77,17 +77,11 @@ struct code_callees *code_callees_free(struct code_callees *callees)
     return NULL;
 }
 
-static bool is_lower(const void *left, const void *right, const void *userdata)
-{
-    (void)userdata;
-    return *(const uint64_t *)left < *(const uint64_t *)right;
-}
-
 /* Sorts them, and leaves each once. */
 static int sort_once(struct code_callees *callees)
 {
     size_t count = 0;
-    int r = array_sort(callees->all, callees->count, sizeof *callees->all, is_lower, NULL);
+    int r = array_sort_by_number(callees->all, callees->count, sizeof *callees->all, NULL, NULL);
     for (size_t i = 0; r == 0 && i < callees->count; i++) {
         if (i == 0 || callees->all[i] != callees->all[count - 1]) {
             callees->all[count++] = callees->all[i];

@@ -26,7 +26,7 @@ struct doubt {
 
 /* A function, and where it goes on. */
 struct pass {
-    uint64_t function;
+    uint64_t function; /* first: they are sorted by it */
     uint64_t target;
 };
 
@@ -40,7 +40,8 @@ struct code_doubts {
     struct doubt *rows;
     size_t row_count;
     size_t row_capacity;
-    struct addresses calls; /* where they lead, as the next */
+    struct addresses functions; /* of the rows, in their order, each once */
+    struct addresses calls;     /* where they lead, as the next */
     struct addresses jumps;
     struct addresses pointers;
     struct pass *passes;
@@ -58,6 +59,7 @@ struct code_doubts *code_doubts_free(struct code_doubts *doubts)
 {
     if (doubts != NULL) {
         free(doubts->rows);
+        free(doubts->functions.all);
         free(doubts->calls.all);
         free(doubts->jumps.all);
         free(doubts->pointers.all);
@@ -65,6 +67,33 @@ struct code_doubts *code_doubts_free(struct code_doubts *doubts)
         free(doubts);
     }
     return NULL;
+}
+
+static int add_address(struct addresses *addresses, uint64_t address)
+{
+    void *all = addresses->all;
+    int r = array_grow(&all, &addresses->capacity, addresses->count + 1, sizeof *addresses->all);
+    addresses->all = all;
+    if (r == 0) {
+        addresses->all[addresses->count++] = address;
+    }
+    return r;
+}
+
+/* Whether one of them lies from `start` on and before `end`; they are sorted. */
+static bool has_within(const struct addresses *addresses, uint64_t start, uint64_t end)
+{
+    size_t low = 0;
+    size_t high = addresses->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (addresses->all[middle] < start) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < addresses->count && addresses->all[low] < end;
 }
 
 bool code_doubts_has_room(const struct code_doubts *doubts)
@@ -89,21 +118,7 @@ bool code_doubts_range(const struct code_doubts *doubts, uint64_t *ret_first, ui
 
 bool code_doubts_has_function(const struct code_doubts *doubts, uint64_t function)
 {
-    size_t low = 0;
-    size_t high = doubts->row_count;
-    if (high == 0 || function < doubts->rows[0].function ||
-        function > doubts->rows[high - 1].function) {
-        return false;
-    }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (doubts->rows[middle].function < function) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return doubts->rows[low].function == function;
+    return has_within(&doubts->functions, function, function + 1);
 }
 
 int code_doubts_add(struct code_doubts *doubts, uint64_t start, uint64_t end,
@@ -115,22 +130,16 @@ int code_doubts_add(struct code_doubts *doubts, uint64_t start, uint64_t end,
         last->end = end;
         return 0;
     }
+    int r =
+        last != NULL && last->function == function ? 0 : add_address(&doubts->functions, function);
+    if (r < 0) {
+        return r;
+    }
     void *rows = doubts->rows;
-    int r = array_grow(&rows, &doubts->row_capacity, doubts->row_count + 1, sizeof *doubts->rows);
+    r = array_grow(&rows, &doubts->row_capacity, doubts->row_count + 1, sizeof *doubts->rows);
     doubts->rows = rows;
     if (r == 0) {
         doubts->rows[doubts->row_count++] = (struct doubt){start, end, function, *rule};
-    }
-    return r;
-}
-
-static int add_address(struct addresses *addresses, uint64_t address)
-{
-    void *all = addresses->all;
-    int r = array_grow(&all, &addresses->capacity, addresses->count + 1, sizeof *addresses->all);
-    addresses->all = all;
-    if (r == 0) {
-        addresses->all[addresses->count++] = address;
     }
     return r;
 }
@@ -178,22 +187,11 @@ int code_doubts_pass(struct code_doubts *doubts, uint64_t function, uint64_t tar
     return r;
 }
 
-static bool is_lower(const void *left, const void *right, const void *userdata)
-{
-    (void)userdata;
-    return *(const uint64_t *)left < *(const uint64_t *)right;
-}
-
-static bool is_pass_before(const void *left, const void *right, const void *userdata)
-{
-    (void)userdata;
-    return ((const struct pass *)left)->function < ((const struct pass *)right)->function;
-}
-
 static int sort(struct addresses *addresses)
 {
     size_t count = 0;
-    int r = array_sort(addresses->all, addresses->count, sizeof *addresses->all, is_lower, NULL);
+    int r =
+        array_sort_by_number(addresses->all, addresses->count, sizeof *addresses->all, NULL, NULL);
     for (size_t i = 0; r == 0 && i < addresses->count; i++) {
         if (count == 0 || addresses->all[count - 1] != addresses->all[i]) {
             addresses->all[count++] = addresses->all[i];
@@ -201,22 +199,6 @@ static int sort(struct addresses *addresses)
     }
     addresses->count = r == 0 ? count : addresses->count;
     return r;
-}
-
-/* Whether one of them lies from `start` on and before `end`; they are sorted. */
-static bool has_within(const struct addresses *addresses, uint64_t start, uint64_t end)
-{
-    size_t low = 0;
-    size_t high = addresses->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (addresses->all[middle] < start) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < addresses->count && addresses->all[low] < end;
 }
 
 /* The first that the function at an address passes its stack to, or its place among all. */
@@ -238,8 +220,8 @@ static size_t first_pass(const struct code_doubts *doubts, uint64_t function)
 /* What is jumped to passes its stack on. Each pass is followed once: it is gone then. */
 static int follow_passes(struct code_doubts *doubts)
 {
-    int r = array_sort(doubts->passes, doubts->pass_count, sizeof *doubts->passes, is_pass_before,
-                       NULL);
+    int r = array_sort_by_number(doubts->passes, doubts->pass_count, sizeof *doubts->passes, NULL,
+                                 NULL);
     for (size_t i = 0; r == 0 && i < doubts->jumps.count; i++) {
         uint64_t function = doubts->jumps.all[i];
         size_t at = first_pass(doubts, function);

@@ -25,6 +25,8 @@
 #define SYMBOLS_BYTES_MAX ((uint64_t)128 << 20)
 #define NAMES_BYTES_MAX   ((uint64_t)512 << 20)
 
+#define SYMBOLS_AHEAD 16
+
 struct symbol_walk {
     const struct elf_file *file;
     elf_symbol_fn on_symbol;
@@ -181,11 +183,25 @@ void elf_file_done(struct elf_file *file)
     file->elf = NULL;
 }
 
+/* Names lie in any order, and most of a large file's in no cache: they are asked for ahead. */
+static void prefetch_name(const struct symbol_section *section, const GElf_Sym *symbols, size_t i)
+{
+    if (i < section->symbol_count && symbols[i].st_name < section->names_bytes) {
+        __builtin_prefetch(section->names + symbols[i].st_name);
+    }
+}
+
 static int call_for_symbols(const struct symbol_walk *walk, const struct symbol_section *section)
 {
+    /* libelf has turned them into the host's form, which for 64 bits is the general one. */
+    const GElf_Sym *symbols =
+        gelf_getclass(walk->file->elf) == ELFCLASS64 ? section->symbols->d_buf : NULL;
     for (size_t i = 1; i < section->symbol_count; i++) {
         GElf_Sym symbol;
-        if (gelf_getsym(section->symbols, (int)i, &symbol) == NULL) {
+        if (symbols != NULL) {
+            symbol = symbols[i];
+            prefetch_name(section, symbols, i + SYMBOLS_AHEAD);
+        } else if (gelf_getsym(section->symbols, (int)i, &symbol) == NULL) {
             return -EBADMSG;
         }
         if (symbol.st_name >= section->names_bytes) {

@@ -14,7 +14,7 @@
 #include <errno.h>
 
 #define BYTES_MAX ((uint64_t)64 << 20) /* of relocations and data */
-#define WORDS     ((size_t)1024)       /* that are read at once */
+#define WORDS     ((size_t)8192)       /* that are read at once */
 
 struct pointers {
     const struct elf_file *file;

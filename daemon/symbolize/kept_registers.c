@@ -21,12 +21,12 @@
 #define INSTRUCTIONS_MAX ((size_t)65536)
 
 struct callee {
-    uint64_t address;
-    uint32_t wanted; /* a bit for each register */
+    uint64_t address; /* first: they are sorted by it */
+    uint32_t wanted;  /* a bit for each register */
 };
 
 struct kept_instruction {
-    uint64_t address;
+    uint64_t address; /* first: they are sorted by it */
     uint32_t bytes;
     uint32_t registers;
 };
@@ -77,17 +77,11 @@ void kept_registers_want(struct kept_registers *kept, uint64_t callee, unsigned 
     }
 }
 
-static bool is_callee_before(const void *left, const void *right, const void *userdata)
-{
-    (void)userdata;
-    return ((const struct callee *)left)->address < ((const struct callee *)right)->address;
-}
-
 int kept_registers_sort_callees(struct kept_registers *kept)
 {
     size_t count = 0;
-    int r = array_sort(kept->callees, kept->callee_count, sizeof kept->callees[0], is_callee_before,
-                       NULL);
+    int r = array_sort_by_number(kept->callees, kept->callee_count, sizeof kept->callees[0], NULL,
+                                 NULL);
     for (size_t i = 0; r == 0 && i < kept->callee_count; i++) {
         if (count > 0 && kept->callees[count - 1].address == kept->callees[i].address) {
             kept->callees[count - 1].wanted |= kept->callees[i].wanted;
@@ -195,17 +189,10 @@ size_t kept_registers_follow(struct kept_registers *kept, size_t number, const u
     return count;
 }
 
-static bool is_before(const void *left, const void *right, const void *userdata)
-{
-    (void)userdata;
-    return ((const struct kept_instruction *)left)->address <
-           ((const struct kept_instruction *)right)->address;
-}
-
 int kept_registers_sort(struct kept_registers *kept)
 {
     struct kept_instruction *all = kept->instructions;
-    int r = array_sort(all, kept->instruction_count, sizeof *all, is_before, NULL);
+    int r = array_sort_by_number(all, kept->instruction_count, sizeof *all, NULL, NULL);
     size_t count = 0;
     for (size_t i = 0; r == 0 && i < kept->instruction_count; i++) {
         if (count > 0 && all[count - 1].address == all[i].address) {

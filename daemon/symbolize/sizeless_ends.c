@@ -18,7 +18,7 @@
 #define END_UNKNOWN UINT64_MAX
 
 struct sizeless {
-    uint64_t start;
+    uint64_t start; /* first: they are sorted by it */
     uint64_t end;
 };
 
@@ -37,12 +37,6 @@ int sizeless_ends_want(struct sizeless_ends *ends, uint64_t start)
         ends->all[ends->count++] = (struct sizeless){start, END_UNKNOWN};
     }
     return r;
-}
-
-static bool is_before(const void *a, const void *b, const void *userdata)
-{
-    (void)userdata;
-    return ((const struct sizeless *)a)->start < ((const struct sizeless *)b)->start;
 }
 
 /* The last that begins before an address, or NULL. */
@@ -85,7 +79,7 @@ static int on_function(const struct dwarf_cie *cie, struct dwarf_cursor program,
 int sizeless_ends_add(struct sizeless_ends *ends, const struct elf_file *file,
                       struct symbol_builder *builder)
 {
-    int r = array_sort(ends->all, ends->count, sizeof *ends->all, is_before, NULL);
+    int r = array_sort_by_number(ends->all, ends->count, sizeof *ends->all, NULL, NULL);
     if (r == 0 && ends->count > 0) {
         r = eh_frame_walk(file, on_function, ends);
     }

@@ -9,7 +9,7 @@
  * it would make a huge table of a small file. Other duplicates (strings that begin inside each
  * other) end at the table's limit, a small multiple of the file's size.
  *
- * The input is foreign and may be made to be slow; array_sort() is fast for any order.
+ * The input is foreign and may be made to be slow; array_sort_by_number() is fast for any order.
  */
 #include "array.h"
 #include "segments.h"
@@ -28,13 +28,18 @@
 #define PLACE_BYTES   sizeof(uint32_t)
 
 struct entry {
-    uint64_t start;
+    uint64_t start; /* first: they are sorted by it */
     uint64_t size_bytes;
     uint32_t name; /* offset of a text in the builder's names, or NAME_NONE */
     uint32_t claim;
     uint16_t name_bytes;
     uint16_t underscores;
     uint8_t rank;
+};
+
+struct recent {
+    uint32_t name; /* offset of a text; 0: none, where no text can be */
+    uint32_t hash; /* of it: names that differ are mostly known by it alone */
 };
 
 struct symbol_builder {
@@ -49,8 +54,8 @@ struct symbol_builder {
     size_t names_capacity;
     size_t limit_bytes;
     bool has_claims;
-    uint32_t claim;                /* of what is added */
-    uint32_t recent[RECENT_NAMES]; /* offsets of names, by hash; 0: none, where no text can be */
+    uint32_t claim;                     /* of what is added */
+    struct recent recent[RECENT_NAMES]; /* by hash */
 };
 
 struct symbol_builder *symbol_builder_new(void)
@@ -162,7 +167,7 @@ static size_t clean_name(const char *name, char *clean)
     return used;
 }
 
-static uint32_t hash_name(const char *name, size_t length)
+static uint64_t hash_name(const char *name, size_t length)
 {
     uint64_t hash = length;
     while (length > 0) {
@@ -174,7 +179,7 @@ static uint32_t hash_name(const char *name, size_t length)
         name += bytes;
         length -= bytes;
     }
-    return (uint32_t)(hash >> 32) % RECENT_NAMES;
+    return hash;
 }
 
 /* Keeps a clean name, or finds it among the recent ones. */
@@ -182,9 +187,11 @@ static int keep_name(struct symbol_builder *builder, const char *clean, size_t l
                      uint32_t *ret_name)
 {
     static const uint32_t not_written = NOT_WRITTEN;
-    uint32_t *recent = &builder->recent[hash_name(clean, length)];
-    if (*recent != 0 && strcmp(builder->names + *recent, clean) == 0) {
-        *ret_name = *recent;
+    uint64_t hash = hash_name(clean, length);
+    struct recent *recent = &builder->recent[(hash >> 32) % RECENT_NAMES];
+    if (recent->name != 0 && recent->hash == (uint32_t)hash &&
+        strcmp(builder->names + recent->name, clean) == 0) {
+        *ret_name = recent->name;
         return 0;
     }
     size_t used = builder->names_bytes + PLACE_BYTES + length + 1;
@@ -200,7 +207,8 @@ static int keep_name(struct symbol_builder *builder, const char *clean, size_t l
     char *place = builder->names + builder->names_bytes;
     memcpy(place, &not_written, PLACE_BYTES);
     memcpy(place + PLACE_BYTES, clean, length + 1);
-    *ret_name = *recent = (uint32_t)(builder->names_bytes + PLACE_BYTES);
+    *ret_name = (uint32_t)(builder->names_bytes + PLACE_BYTES);
+    *recent = (struct recent){*ret_name, (uint32_t)hash};
     builder->names_bytes = used;
     return 0;
 }
@@ -242,15 +250,12 @@ int symbol_builder_barrier(struct symbol_builder *builder, uint64_t address)
     return symbol_builder_nameless(builder, address, 0);
 }
 
-/* Whether `a` comes before `b`: by address, and at one address the best name first. */
+/* Whether `a` comes before `b` of the same address: the best name first. */
 static bool is_before(const void *left, const void *right, const void *userdata)
 {
     const struct symbol_builder *builder = userdata;
     const struct entry *a = left;
     const struct entry *b = right;
-    if (a->start != b->start) {
-        return a->start < b->start;
-    }
     /* A function that is empty shares its address with the next one. */
     if ((a->size_bytes == 0) != (b->size_bytes == 0)) {
         return b->size_bytes == 0;
@@ -368,8 +373,8 @@ static void write_symbols(const struct symbol_builder *builder, struct symbol *s
 
 int symbol_builder_finish(struct symbol_builder *builder, void **ret_bytes, size_t *ret_size_bytes)
 {
-    int r = array_sort(builder->entries, builder->entry_count, sizeof *builder->entries, is_before,
-                       builder);
+    int r = array_sort_by_number(builder->entries, builder->entry_count, sizeof *builder->entries,
+                                 is_before, builder);
     if (r < 0) {
         return r;
     }
