@@ -79,21 +79,46 @@ static int note(struct code *code, size_t place, uint64_t address)
     return counts ? code_doubts_point(code->doubts, address) : 0;
 }
 
+static int note_lea(struct code *code, size_t at)
+{
+    const uint8_t *lea = code->bytes + at;
+    int32_t distance = 0;
+    if (lea[0] != LEA_OPCODE || (lea[1] & RELATIVE_MASK) != RELATIVE_MODE) {
+        return 0;
+    }
+    memcpy(&distance, lea + 2, sizeof distance);
+    return note(code, at, code->start + at + LEA_BYTES + (uint64_t)(int64_t)distance);
+}
+
+typedef uint8_t byte_vector __attribute__((vector_size(16)));
+typedef uint64_t half_vector __attribute__((vector_size(16)));
+
+/* Whether a lea may begin at one of the next bytes of a vector. */
+static bool has_lea(const uint8_t *code)
+{
+    byte_vector opcodes;
+    byte_vector modes;
+    memcpy(&opcodes, code, sizeof opcodes);
+    memcpy(&modes, code + 1, sizeof modes);
+    const half_vector found =
+        (half_vector)((byte_vector)(opcodes == LEA_OPCODE) &
+                      (byte_vector)((modes & RELATIVE_MASK) == RELATIVE_MODE));
+    return (found[0] | found[1]) != 0;
+}
+
 static int note_leas(struct code *code)
 {
+    const size_t step = sizeof(byte_vector);
+    size_t at = 0;
     int r = 0;
-    for (size_t at = 0; r == 0 && at + LEA_BYTES <= code->size; at++) {
-        const uint8_t *lea =
-            memchr(code->bytes + at, LEA_OPCODE, code->size - at - (LEA_BYTES - 1));
-        if (lea == NULL) {
-            break;
+    for (; r == 0 && at + step + LEA_BYTES <= code->size; at += step) {
+        const size_t end = has_lea(code->bytes + at) ? at + step : at;
+        for (size_t i = at; r == 0 && i < end; i++) {
+            r = note_lea(code, i);
         }
-        at = (size_t)(lea - code->bytes);
-        if ((lea[1] & RELATIVE_MASK) == RELATIVE_MODE) {
-            int32_t distance = 0;
-            memcpy(&distance, lea + 2, sizeof distance);
-            r = note(code, at, code->start + at + LEA_BYTES + (uint64_t)(int64_t)distance);
-        }
+    }
+    for (; r == 0 && at + LEA_BYTES <= code->size; at++) {
+        r = note_lea(code, at);
     }
     return r;
 }

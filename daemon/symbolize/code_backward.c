@@ -12,8 +12,7 @@
 
 #include <string.h>
 
-#define ROUNDS_MAX  12
-#define ROUND_FIRST 2 /* a mark of 0 is of no round, nor of the one before */
+#define ROUNDS_MAX 12
 
 static const struct code_place lost = {.kind = CODE_PLACE_LOST};
 
@@ -269,9 +268,11 @@ struct backward {
 static struct code_backward state_at(const struct backward *run, const struct code_site *from,
                                      const struct code_site *site)
 {
-    struct code_backward state = row_state(site->row);
-    if (state.expression != CODE_OPEN) {
-        return state;
+    if (code_site_has_row(site)) {
+        struct code_backward state = row_state(site->row);
+        if (state.expression != CODE_OPEN) {
+            return state;
+        }
     }
     const struct code_backward *own = &run->states[code_region_number(run->region, site)];
     bool is_other = code_start_is_function(site->start) && site->function != from->function;
@@ -315,53 +316,65 @@ static struct code_backward state_behind(const struct backward *run, const struc
     return behind;
 }
 
-/* Whether what holds behind an instruction may have changed since the round before; a mark is the
- * last round in which what holds before an instruction did. At first that is so of all, and when
- * callees are taken to return, of calls. */
-static bool is_due(const struct backward *run, const struct code_site *site, uint8_t round)
+/* Marks those whose state may be another at first: all, and when callees are taken to return,
+ * calls. What goes through a table is looked at in every round. */
+static void mark_new(const struct backward *run)
 {
-    bool is_new = run->trust == CODE_TRUST_SURE || site->effect.flow == CODE_CALL;
-    const struct code_region *region = run->region;
-    const struct code_site *next = code_region_next(region, site);
-    const struct code_site *target = code_region_find(region, site->effect.target);
-    return (round == ROUND_FIRST && is_new) || site->table != 0 ||
-           (next != NULL && region->marks[code_region_number(region, next)] + 1 >= round) ||
-           (target != NULL && region->marks[code_region_number(region, target)] + 1 >= round);
-}
-
-static bool run_round(const struct backward *run, uint8_t round)
-{
-    bool changed = false;
-    for (size_t i = run->region->site_count; i-- > 0;) {
+    for (size_t i = 0; i < run->region->site_count; i++) {
         const struct code_site *site = &run->region->sites[i];
-        struct code_backward *state = &run->states[i];
-        bool is_settled = state->trust == CODE_TRUST_SURE && run->trust == CODE_TRUST_DOUBTFUL;
-        if (state->expression == CODE_NOWHERE || is_settled || !is_due(run, site, round)) {
-            continue;
-        }
-        struct code_backward before = state_behind(run, site);
-        undo(&before, &site->effect);
-        /* What was known in an earlier round and is not so any more is nowhere. */
-        meet(&before, state);
-        if (memcmp(&before, state, sizeof before) != 0) {
-            *state = before;
-            run->region->marks[i] = round;
-            changed = true;
-        }
+        run->region->marks[i] =
+            run->trust == CODE_TRUST_SURE || site->effect.flow == CODE_CALL || site->table != 0;
     }
-    return changed;
 }
 
-/* Rounds until nothing changes. */
+/* Marks those from which the flow comes to an instruction whose state has changed. */
+static void mark_before(const struct backward *run, size_t number)
+{
+    const struct code_jump_list *jumps = run->region->jumps;
+    if (number > 0) {
+        run->region->marks[number - 1] = 1;
+    }
+    for (uint32_t jump = jumps[number].last; jump != 0; jump = jumps[jump - 1].before) {
+        run->region->marks[jump - 1] = 1;
+    }
+}
+
+/* Looks at one instruction again. Returns whether that changed its state. */
+static bool run_site(const struct backward *run, size_t number)
+{
+    const struct code_site *site = &run->region->sites[number];
+    struct code_backward *state = &run->states[number];
+    bool is_settled = state->trust == CODE_TRUST_SURE && run->trust == CODE_TRUST_DOUBTFUL;
+    run->region->marks[number] = site->table != 0;
+    if (state->expression == CODE_NOWHERE || is_settled) {
+        return false;
+    }
+    struct code_backward before = state_behind(run, site);
+    undo(&before, &site->effect);
+    /* What was known in an earlier round and is not so any more is nowhere. */
+    meet(&before, state);
+    if (memcmp(&before, state, sizeof before) == 0) {
+        return false;
+    }
+    *state = before;
+    mark_before(run, number);
+    return true;
+}
+
+/* Rounds until nothing changes. An instruction without a mark has nothing new to say. */
 static bool settle(const struct backward *run)
 {
     bool changed = true;
-    memset(run->region->marks, 0, run->region->site_count);
-    for (uint8_t round = ROUND_FIRST; changed && round < ROUND_FIRST + ROUNDS_MAX; round++) {
+    const uint8_t *marks = run->region->marks;
+    mark_new(run);
+    for (size_t round = 0; changed && round < ROUNDS_MAX; round++) {
         if (!code_region_visit(run->region, 1)) {
             return false;
         }
-        changed = run_round(run, round);
+        changed = false;
+        for (size_t i = run->region->site_count; i-- > 0;) {
+            changed |= marks[i] != 0 && run_site(run, i);
+        }
     }
     return !changed;
 }

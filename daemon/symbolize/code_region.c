@@ -73,9 +73,12 @@ static bool is_pointed_label(const struct cursor *cursor, uint64_t boundary)
 
 static int add_site(struct code_region *region, size_t *capacity, const struct code_site *site)
 {
-    void *sites = region->sites;
-    int r = array_grow(&sites, capacity, region->site_count + 1, sizeof *site);
-    region->sites = sites;
+    int r = 0;
+    if (region->site_count == *capacity) {
+        void *sites = region->sites;
+        r = array_grow(&sites, capacity, region->site_count + 1, sizeof *site);
+        region->sites = sites;
+    }
     if (r == 0) {
         region->sites[region->site_count++] = *site;
         region->numbers[site->at] = (uint32_t)region->site_count;
@@ -108,6 +111,11 @@ static void note_targets(const struct code_region *region)
         bool is_own = holder == &region->sites[i]; /* it computes where it is itself */
         holder->is_split |= !is_first;
         bool is_jump = is_first && effect->flow != CODE_CALL && effect->flow != CODE_NEXT;
+        if (is_jump) {
+            uint32_t *last = &region->jumps[holder - region->sites].last;
+            region->jumps[i].before = *last;
+            *last = (uint32_t)i + 1;
+        }
         holder->is_target |= is_jump;
         holder->is_ahead |= is_jump && holder > &region->sites[i];
         holder->is_taken |= is_first && !is_own && effect->flow == CODE_NEXT &&
@@ -179,7 +187,8 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
         r = add_site(&region, &capacity, &site);
     }
     region.marks = malloc(region.site_count + 1);
-    if (r < 0 || region.marks == NULL) {
+    region.jumps = calloc(region.site_count + 1, sizeof *region.jumps);
+    if (r < 0 || region.marks == NULL || region.jumps == NULL) {
         code_region_done(&region);
         return r < 0 ? r : -ENOMEM;
     }
@@ -193,11 +202,13 @@ void code_region_done(struct code_region *region)
     free(region->sites);
     free(region->numbers);
     free(region->marks);
+    free(region->jumps);
     free(region->tables);
     free(region->targets);
     region->sites = NULL;
     region->numbers = NULL;
     region->marks = NULL;
+    region->jumps = NULL;
     region->tables = NULL;
     region->targets = NULL;
 }

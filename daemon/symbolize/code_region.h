@@ -55,6 +55,12 @@ static inline bool code_row_is_call(const struct cfi_rule *row)
            (row->kind == CFI_OFFSET || row->kind == CFI_DEREF);
 }
 
+/* The direct jumps to an instruction, as a list: each has the one before it to the same place. */
+struct code_jump_list {
+    uint32_t last;   /* 1 + the number of the last of them, or 0 */
+    uint32_t before; /* of a jump: the same for the one before it */
+};
+
 /* A stretch of code as a row of instructions. */
 struct code_region {
     uint64_t *left_visits; /* how many instructions may still be looked at; borrowed */
@@ -66,6 +72,7 @@ struct code_region {
     uint32_t
         *numbers;   /* for each byte: 1 + the number of the instruction that begins there, or 0 */
     uint8_t *marks; /* one for each site, of the look that is under way */
+    struct code_jump_list *jumps; /* the same, and one more */
     struct code_table *tables;
     size_t table_count;
     uint64_t *targets; /* of all tables, each an address of code */
