@@ -2,9 +2,9 @@
 
 /*
  * The worker's side: takes its settings, gives up its rights, and then answers requests one after
- * the other until the socket ends. Nothing foreign is read before the rights are gone. It keeps
- * nothing from one request to the next but a little free memory, and ends at the first thing that
- * it does not understand.
+ * the other until the socket ends. Nothing foreign is read before the rights are gone. From one
+ * request to the next it keeps a little free memory, and what it can use again of the call frames
+ * of a few files. It ends at the first thing that it does not understand.
  */
 #include "elf_worker.h"
 
@@ -17,6 +17,7 @@
 #include "elf_worker_wire.h"
 #include "jitdump.h"
 #include "kallsyms.h"
+#include "kept_builders.h"
 #include "perf_map.h"
 
 #include <fcntl.h>
@@ -158,22 +159,42 @@ static int build_jitdump(int fd, size_t known_bytes, void **ret_bytes, size_t *r
     return r != 0 ? r : join(spans, spans_bytes, symbols, symbols_bytes, ret_bytes, ret_size_bytes);
 }
 
-static int build_cfi(int fd, enum code_rows_extent extent, void **ret_bytes, size_t *ret_size_bytes)
+/* Fills a new builder, or one that a request before this has left. */
+static int read_rows(struct kept_builders *kept, int fd, enum code_rows_extent extent,
+                     struct kept_builder *one)
 {
-    struct cfi_builder *builder = cfi_builder_new();
-    if (builder == NULL) {
-        return -ENOMEM;
+    const struct cfi_table *table = NULL;
+    if (extent == CODE_ROWS_ALL && kept_builders_take(kept, &one->file, one, &table)) {
+        return code_rows_read_again(fd, extent, table, &one->pointers, one->builder);
     }
-    int r = code_rows_read(fd, extent, builder);
+    one->builder = cfi_builder_new();
+    return one->builder == NULL ? -ENOMEM
+                                : code_rows_read_first(fd, extent, &one->pointers, one->builder);
+}
+
+static int build_cfi(struct kept_builders *kept, const struct elf_worker_question *question, int fd,
+                     void **ret_bytes, size_t *ret_size_bytes)
+{
+    enum code_rows_extent extent =
+        question->request == ELF_WORKER_CODE ? CODE_ROWS_ALL : CODE_ROWS_OWN;
+    struct kept_builder one = {.builder = NULL};
+    if (fstat(fd, &one.file) < 0) {
+        return -errno;
+    }
+    int r = read_rows(kept, fd, extent, &one);
     if (r == 0) {
-        r = cfi_builder_finish(builder, ret_bytes, ret_size_bytes);
+        r = cfi_builder_finish(one.builder, ret_bytes, ret_size_bytes);
     }
-    cfi_builder_free(builder);
+    if (r == 0 && extent == CODE_ROWS_OWN && question->link_count != 0) {
+        kept_builders_keep(kept, fd, &one);
+    } else {
+        kept_builder_done(&one);
+    }
     return r;
 }
 
-static int build(const struct elf_worker_question *question, const struct files *files,
-                 void **ret_bytes, size_t *ret_size_bytes)
+static int build(struct kept_builders *kept, const struct elf_worker_question *question,
+                 const struct files *files, void **ret_bytes, size_t *ret_size_bytes)
 {
     enum elf_worker_request known = (enum elf_worker_request)question->request;
     switch (known) {
@@ -184,9 +205,8 @@ static int build(const struct elf_worker_question *question, const struct files 
     case ELF_WORKER_JITDUMP:
         return build_jitdump(files->fd, question->known_bytes, ret_bytes, ret_size_bytes);
     case ELF_WORKER_CFI:
-        return build_cfi(files->fd, CODE_ROWS_OWN, ret_bytes, ret_size_bytes);
     case ELF_WORKER_CODE:
-        return build_cfi(files->fd, CODE_ROWS_ALL, ret_bytes, ret_size_bytes);
+        return build_cfi(kept, question, files->fd, ret_bytes, ret_size_bytes);
     }
     return -ENOSYS;
 }
@@ -204,12 +224,12 @@ static bool is_written_since(const struct elf_worker_question *question, int fd)
                                                      now.st_ctim.tv_nsec != question->changed_ns));
 }
 
-static int build_table(const struct elf_worker_question *question, const struct files *files,
-                       size_t *ret_bytes)
+static int build_table(struct kept_builders *kept, const struct elf_worker_question *question,
+                       const struct files *files, size_t *ret_bytes)
 {
     cleanup_(freep) void *bytes = NULL;
     size_t size_bytes = 0;
-    int r = build(question, files, &bytes, &size_bytes);
+    int r = build(kept, question, files, &bytes, &size_bytes);
     if (is_written_since(question, files->fd)) {
         r = -ESTALE;
     }
@@ -225,6 +245,7 @@ static int build_table(const struct elf_worker_question *question, const struct 
 _Noreturn void elf_worker_child(int socket_fd)
 {
     struct elf_worker_settings settings;
+    struct kept_builders kept = {.count = 0};
     (void)prctl(PR_SET_NAME, "cpu-profilerd");
     keep_free_memory();
     confine_offer_to_be_killed();
@@ -238,11 +259,12 @@ _Noreturn void elf_worker_child(int socket_fd)
         struct elf_worker_question question;
         struct files files;
         if (!receive_question(socket_fd, &question, &files)) {
+            kept_builders_done(&kept);
             _exit(EXIT_SUCCESS);
         }
         struct elf_worker_answer answer = {.sequence = question.sequence};
         size_t size_bytes = 0;
-        answer.error = build_table(&question, &files, &size_bytes);
+        answer.error = build_table(&kept, &question, &files, &size_bytes);
         answer.size_bytes = size_bytes;
         close_files(&files);
         send_answer(socket_fd, &answer);

@@ -48,6 +48,7 @@ struct cfi_builder {
     struct function resumers[RESUMER_COUNT_MAX];
     size_t resumer_count;
     void *settled_bytes; /* NULL: none */
+    size_t settled_size_bytes;
     struct cfi_table settled;
     struct symbol_segment segments[SYMBOL_TABLE_SEGMENTS_MAX];
     struct cfi_rule *rules;
@@ -156,6 +157,17 @@ static uint16_t *find_slot(struct cfi_builder *builder, const struct cfi_rule *r
     return NULL;
 }
 
+/* Gives each rule its slot, where all are free. */
+static void fill_slots(struct cfi_builder *builder)
+{
+    for (size_t i = RULE_UNSUPPORTED + 1; i < builder->rule_count; i++) {
+        uint16_t *slot = find_slot(builder, &builder->rules[i]);
+        if (slot != NULL) {
+            *slot = (uint16_t)i;
+        }
+    }
+}
+
 static int grow_slots(struct cfi_builder *builder)
 {
     size_t count = SLOTS_A_RULE * builder->slot_count;
@@ -166,12 +178,7 @@ static int grow_slots(struct cfi_builder *builder)
     free(builder->slots);
     builder->slots = slots;
     builder->slot_count = count;
-    for (size_t i = RULE_UNSUPPORTED + 1; i < builder->rule_count; i++) {
-        uint16_t *slot = find_slot(builder, &builder->rules[i]);
-        if (slot != NULL) {
-            *slot = (uint16_t)i;
-        }
-    }
+    fill_slots(builder);
     return 0;
 }
 
@@ -433,10 +440,37 @@ int cfi_builder_settle(struct cfi_builder *builder, const struct cfi_table **ret
     if (r == 0) {
         free(builder->settled_bytes);
         builder->settled_bytes = bytes;
+        builder->settled_size_bytes = size_bytes;
         r = cfi_table_open(bytes, size_bytes, &builder->settled);
     }
     if (r == 0) {
         *ret = &builder->settled;
     }
     return r;
+}
+
+const struct cfi_table *cfi_builder_rewind(struct cfi_builder *builder)
+{
+    if (builder->settled_bytes == NULL) {
+        return NULL;
+    }
+    free(builder->pieces);
+    free(builder->runs);
+    builder->pieces = NULL;
+    builder->runs = NULL;
+    builder->piece_count = builder->piece_capacity = 0;
+    builder->run_count = builder->run_capacity = 0;
+    builder->header.lacks_small = builder->settled.lacks_small;
+    builder->rule_count = builder->settled.rule_count;
+    memset(builder->recent, 0, sizeof builder->recent);
+    memset(builder->slots, 0, builder->slot_count * sizeof *builder->slots);
+    fill_slots(builder);
+    return &builder->settled;
+}
+
+size_t cfi_builder_bytes(const struct cfi_builder *builder)
+{
+    return sizeof *builder + builder->settled_size_bytes +
+           builder->rule_capacity * sizeof *builder->rules +
+           builder->slot_count * sizeof *builder->slots;
 }

@@ -69,6 +69,7 @@ struct code_rows {
     const struct elf_file *file;
     struct cfi_builder *builder;
     const struct cfi_table *table;
+    struct code_pointers *pointers;
     struct code_starts *starts;
     struct code_callees *callees;
     struct kept_registers *kept;
@@ -102,6 +103,7 @@ struct extent {
 #define KIND_COVERS 1
 #define KIND_ODD    2 /* it does not, and yet says something */
 #define KIND_RESTS  4 /* the CFA rests on a register of which only a row of the callee can tell */
+#define KIND_SIGNAL 8 /* of a signal's trampoline */
 
 /* Whether a CFA rests on a register of which only a row of the callee can tell. */
 static bool rests_on_kept(const struct cfi_rule *rule)
@@ -116,6 +118,7 @@ static uint8_t *make_kinds(const struct cfi_table *table)
         const struct cfi_rule *rule = &table->rules[i];
         kinds[i] = cfi_rule_covers(rule) ? KIND_COVERS : rule->kind != CFI_NONE ? KIND_ODD : 0;
         kinds[i] |= rests_on_kept(rule) ? KIND_RESTS : 0;
+        kinds[i] |= rule->signal_frame != 0 ? KIND_SIGNAL : 0;
     }
     return kinds;
 }
@@ -418,11 +421,12 @@ static int add_settled(struct code_rows *rows, const struct code_part *part, str
     return r;
 }
 
-/* Takes the stretch without rows from `at` to `end`. Returns 0 and where to go on, or an error. */
+/* Takes the stretch without rows from `at` to `end`, which a row may hold that cannot be followed.
+ * Returns 0 and where to go on, or an error. */
 static int add_stretch(struct code_rows *rows, const struct code_part *part, uint64_t at,
-                       uint64_t end, uint64_t *ret_next)
+                       uint64_t end, bool is_inside_row, uint64_t *ret_next)
 {
-    uint64_t around = is_inside(rows->table, at) ? AROUND_INSIDE_BYTES : AROUND_BYTES;
+    uint64_t around = is_inside_row ? AROUND_INSIDE_BYTES : AROUND_BYTES;
     if (around == AROUND_BYTES && is_padding(rows, part, at, end)) {
         *ret_next = end;
         return 0;
@@ -455,16 +459,19 @@ static int add_behind_trampoline(const struct code_rows *rows, uint64_t at)
 static int add_part(struct code_rows *rows, const struct code_part *part)
 {
     struct cfi_stretch stretch = cfi_table_stretch(rows->table, part->start, rows->kinds);
+    uint8_t before = KIND_SIGNAL; /* what the rows before the stretch may be */
     int r = 0;
     while (r == 0 && stretch.start < part->end) {
         uint64_t end = min_u64(stretch.end, part->end);
         uint64_t next = end;
         if ((stretch.first & KIND_COVERS) == 0) {
-            r = add_behind_trampoline(rows, stretch.start);
+            r = (before & KIND_SIGNAL) != 0 ? add_behind_trampoline(rows, stretch.start) : 0;
             if (r == 0) {
-                r = add_stretch(rows, part, stretch.start, end, &next);
+                bool is_inside_row = (stretch.first & KIND_ODD) != 0;
+                r = add_stretch(rows, part, stretch.start, end, is_inside_row, &next);
             }
         }
+        before = next == stretch.end ? stretch.any : KIND_SIGNAL;
         stretch = next == stretch.end ? cfi_table_stretch_behind(rows->table, &stretch, rows->kinds)
                                       : cfi_table_stretch(rows->table, next, rows->kinds);
     }
@@ -628,13 +635,14 @@ static void want_callees(struct code_rows *rows, const struct code_part *part, u
 }
 
 /* Notes a stretch of a part without rows if it is small. Between two rows padding is left out,
- * except behind a signal's trampoline. */
+ * except behind a signal's trampoline; `before` are the kinds of the rows before it. */
 static void note_stretch(struct code_rows *rows, const struct code_part *part, uint64_t start,
-                         uint64_t end)
+                         uint64_t end, uint8_t before)
 {
     bool is_between = start > part->start && end < part->end;
-    bool is_left_out = is_between && cfi_is_padding(start, end) &&
-                       cfi_table_find(rows->table, start - 1)->signal_frame == 0;
+    bool is_left_out =
+        is_between && cfi_is_padding(start, end) &&
+        ((before & KIND_SIGNAL) == 0 || cfi_table_find(rows->table, start - 1)->signal_frame == 0);
     if (is_left_out) {
         return;
     }
@@ -674,14 +682,16 @@ static void look_at_rows(struct code_rows *rows, const struct code_part *part, u
 static void look_through(struct code_rows *rows, const struct code_part *part)
 {
     struct cfi_stretch stretch = cfi_table_stretch(rows->table, part->start, rows->kinds);
+    uint8_t before = KIND_SIGNAL;
     while (stretch.start < part->end) {
         uint64_t end = min_u64(stretch.end, part->end);
         if ((stretch.any & KIND_RESTS) != 0) {
             look_at_rows(rows, part, stretch.start, end);
         }
         if ((stretch.any & (KIND_COVERS | KIND_ODD)) == 0) {
-            note_stretch(rows, part, stretch.start, end);
+            note_stretch(rows, part, stretch.start, end, before);
         }
+        before = stretch.any;
         stretch = cfi_table_stretch_behind(rows->table, &stretch, rows->kinds);
     }
 }
@@ -743,7 +753,7 @@ static int settle_doubts(struct code_rows *rows)
 static int add_uncovered(struct code_rows *rows)
 {
     rows->step_bytes = WINDOW_BYTES;
-    int r = code_starts_read(rows->starts, rows->file, rows->table, NULL, 0);
+    int r = code_starts_read(rows->starts, rows->file, rows->table, NULL, 0, rows->pointers);
     rows->is_all_read =
         rows->is_all_read && r == 0; /* else there are pointers that are not known */
     for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->part_count; i++) {
@@ -769,9 +779,10 @@ static int add_uncovered(struct code_rows *rows)
 /* Rows for small stretches of code that no row covers. */
 static int add_small(struct code_rows *rows)
 {
-    int r = rows->small_count == 0 ? 0
-                                   : code_starts_read(rows->starts, rows->file, rows->table,
-                                                      rows->small, rows->small_count);
+    int r = rows->small_count == 0
+                ? 0
+                : code_starts_read(rows->starts, rows->file, rows->table, rows->small,
+                                   rows->small_count, rows->pointers);
     rows->is_all_read = rows->is_all_read && r == 0;
     for (size_t i = 0; (r == 0 || r == -E2BIG) && i < rows->small_count; i++) {
         const struct code_stretch *stretch = &rows->small[i];
@@ -791,7 +802,7 @@ static int add_small(struct code_rows *rows)
         const struct code_part *part = find_part(rows, stretch.start, stretch.end);
         r = add_behind_trampoline(rows, stretch.start);
         while (r == 0 && part != NULL && stretch.start < stretch.end) {
-            r = add_stretch(rows, part, stretch.start, stretch.end, &stretch.start);
+            r = add_stretch(rows, part, stretch.start, stretch.end, false, &stretch.start);
         }
     }
     if (r == 0 && (rows->has_large || !rows->is_all_read)) {
@@ -825,14 +836,11 @@ static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
     return r;
 }
 
-int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
-                  struct cfi_builder *builder)
+/* Adds to what the builder's table has already, and nothing else. */
+static int add_to_table(const struct elf_file *file, enum code_rows_extent extent,
+                        const struct cfi_table *table, struct code_pointers *pointers,
+                        struct cfi_builder *builder)
 {
-    const struct cfi_table *table = NULL;
-    int r = cfi_builder_settle(builder, &table);
-    if (r < 0) {
-        return r;
-    }
     cleanup_(freep) uint8_t *window = malloc(WINDOW_BYTES);
     cleanup_(freep) struct code_stretch *small = calloc(SMALL_COUNT_MAX, sizeof *small);
     cleanup_(freep) uint8_t *kinds = make_kinds(table);
@@ -840,6 +848,7 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
         .file = file,
         .builder = builder,
         .table = table,
+        .pointers = pointers,
         .starts = code_starts_new(),
         .callees = code_callees_new(),
         .kept = kept_registers_new(),
@@ -855,7 +864,7 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
     };
     bool has_memory = window != NULL && small != NULL && kinds != NULL && rows.starts != NULL &&
                       rows.callees != NULL && rows.kept != NULL && rows.doubts != NULL;
-    r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
+    int r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
     (void)code_starts_free(rows.starts);
     (void)code_callees_free(rows.callees);
     (void)kept_registers_free(rows.kept);
@@ -863,7 +872,25 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
     return r;
 }
 
-int code_rows_read(int fd, enum code_rows_extent extent, struct cfi_builder *builder)
+static int add_noting(const struct elf_file *file, enum code_rows_extent extent,
+                      struct code_pointers *pointers, struct cfi_builder *builder)
+{
+    const struct cfi_table *table = NULL;
+    int r = cfi_builder_settle(builder, &table);
+    return r < 0 ? r : add_to_table(file, extent, table, pointers, builder);
+}
+
+int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
+                  struct cfi_builder *builder)
+{
+    struct code_pointers pointers = {0};
+    int r = add_noting(file, extent, &pointers, builder);
+    code_pointers_done(&pointers);
+    return r;
+}
+
+int code_rows_read_first(int fd, enum code_rows_extent extent, struct code_pointers *pointers,
+                         struct cfi_builder *builder)
 {
     struct elf_file file;
     int r = elf_file_init(&file, fd);
@@ -872,8 +899,28 @@ int code_rows_read(int fd, enum code_rows_extent extent, struct cfi_builder *bui
     }
     r = eh_frame_add(&file, builder);
     if (r == 0 && elf_file_machine(&file) == ELF_MACHINE_X86_64) {
-        r = code_rows_add(&file, extent, builder);
+        r = add_noting(&file, extent, pointers, builder);
     }
     elf_file_done(&file);
+    return r;
+}
+
+int code_rows_read(int fd, enum code_rows_extent extent, struct cfi_builder *builder)
+{
+    struct code_pointers pointers = {0};
+    int r = code_rows_read_first(fd, extent, &pointers, builder);
+    code_pointers_done(&pointers);
+    return r;
+}
+
+int code_rows_read_again(int fd, enum code_rows_extent extent, const struct cfi_table *table,
+                         struct code_pointers *pointers, struct cfi_builder *builder)
+{
+    struct elf_file file;
+    int r = elf_file_init(&file, fd);
+    if (r == 0) {
+        r = add_to_table(&file, extent, table, pointers, builder);
+        elf_file_done(&file);
+    }
     return r;
 }

@@ -12,6 +12,7 @@
 
 #include "arch_x86_64.h"
 #include "array.h"
+#include "cfi_format.h"
 #include "cleanup.h"
 #include "elf_go.h"
 #include "elf_pointers.h"
@@ -23,6 +24,8 @@
 
 #define STARTS_MAX       ((size_t)4 << 20)
 #define BLOCKS           64 /* as many as a word has bits */
+#define GAPS_BYTES_MAX   ((uint64_t)1 << 20)
+#define GAP_SHIFT_MIN    4 /* most functions begin at a multiple of so many bytes */
 #define PLT_ENTRY_BYTES  16
 #define PLT_ENTRY_SMALL  8
 #define PLT_JUMP_BYTES   6 /* jmp *DISTANCE(%rip) */
@@ -31,8 +34,8 @@
 
 /* Small: a hostile file has millions of them. */
 struct start {
-    uint64_t address;
-    uint32_t bytes; /* 0: unknown; no more are told of more */
+    uint64_t address; /* first: they are sorted by it */
+    uint32_t bytes;   /* 0: unknown; no more are told of more */
     uint8_t kind;
     bool is_pointed; /* a pointer leads there */
 };
@@ -45,6 +48,7 @@ struct code_starts {
 
 struct reading {
     struct code_starts *starts;
+    struct code_pointers *pointers;
     const struct cfi_table *table;
     const struct code_stretch *stretches; /* NULL: all */
     size_t stretch_count;
@@ -52,6 +56,10 @@ struct reading {
     uint64_t blocks;
     uint64_t low;
     unsigned int block_shift; /* a block's size, as a power of 2 */
+    /* Without stretches, a bit for each block of the table's pages: there is a byte in it that no
+     * row covers. Few addresses are in such a block, and only these are looked up. */
+    uint8_t *gaps; /* owned */
+    unsigned int gap_shift;
 };
 
 struct code_starts *code_starts_new(void)
@@ -113,13 +121,46 @@ static void mark_blocks(struct reading *reading)
     }
 }
 
+static int find_gaps(struct reading *reading)
+{
+    const struct cfi_table *table = reading->table;
+    const uint64_t end = table->base + table->page_count * CFI_PAGE_BYTES;
+    reading->gap_shift = GAP_SHIFT_MIN;
+    while ((end - table->base) >> reading->gap_shift >= GAPS_BYTES_MAX * 8) {
+        reading->gap_shift++;
+    }
+    reading->gaps = calloc(((end - table->base) >> reading->gap_shift) / 8 + 1, 1);
+    if (reading->gaps == NULL) {
+        return -ENOMEM;
+    }
+    struct cfi_span span = cfi_table_span(table, table->base);
+    for (; span.row != NULL; span = cfi_table_span_behind(table, &span)) {
+        if (!cfi_rule_covers(span.rule)) {
+            uint64_t last = (span.end - 1 - table->base) >> reading->gap_shift;
+            for (uint64_t at = (span.start - table->base) >> reading->gap_shift; at <= last; at++) {
+                reading->gaps[at / 8] |= (uint8_t)(1U << at % 8);
+            }
+        }
+    }
+    return 0;
+}
+
+static bool is_in_gap(const struct reading *reading, uint64_t address)
+{
+    const struct cfi_table *table = reading->table;
+    uint64_t at = address - table->base;
+    bool is_on_page = at < table->page_count * CFI_PAGE_BYTES;
+    at >>= reading->gap_shift;
+    return !is_on_page || (reading->gaps[at / 8] >> at % 8 & 1) != 0;
+}
+
 static bool is_wanted(const struct reading *reading, uint64_t address)
 {
     size_t low = 0;
     size_t high = reading->stretch_count;
     uint64_t block = (address - reading->low) >> reading->block_shift;
     if (reading->stretches == NULL) {
-        return true;
+        return is_in_gap(reading, address);
     }
     if (block >= BLOCKS || (reading->blocks >> block & 1) == 0) {
         return false;
@@ -150,12 +191,57 @@ static int add_uncovered(const struct reading *reading, uint64_t address, uint64
                                           : 0;
 }
 
+void code_pointers_done(struct code_pointers *pointers)
+{
+    free(pointers->values);
+    *pointers = (struct code_pointers){0};
+}
+
+/* Notes one, as long as there is room for all. */
+static void note_pointer(struct code_pointers *pointers, uint64_t value)
+{
+    void *values = pointers->values;
+    pointers->is_whole =
+        pointers->is_whole && pointers->count < CODE_POINTERS_MAX &&
+        array_grow(&values, &pointers->capacity, pointers->count + 1, sizeof value) == 0;
+    pointers->values = values;
+    if (pointers->is_whole) {
+        pointers->values[pointers->count++] = value;
+    }
+}
+
+static int add_pointer(const struct reading *reading, uint64_t value)
+{
+    const struct start start = {.address = value, .kind = CODE_START_LABEL, .is_pointed = true};
+    return is_uncovered(reading, value) ? add_start(reading->starts, &start) : 0;
+}
+
 static int on_pointer(uint64_t place, uint64_t value, void *userdata)
 {
     const struct reading *reading = userdata;
-    const struct start start = {.address = value, .kind = CODE_START_LABEL, .is_pointed = true};
     (void)place;
-    return is_uncovered(reading, value) ? add_start(reading->starts, &start) : 0;
+    note_pointer(reading->pointers, value);
+    int r = add_pointer(reading, value);
+    reading->pointers->is_whole = reading->pointers->is_whole && r == 0;
+    return r;
+}
+
+/* Of the file, or as they were noted when it was read before. */
+static int add_pointers(const struct reading *reading, const struct elf_file *file)
+{
+    struct code_pointers *pointers = reading->pointers;
+    int r = 0;
+    if (!pointers->is_whole) {
+        code_pointers_done(pointers);
+        pointers->is_whole = true;
+        struct reading noting = *reading;
+        pointers->result = elf_pointers_to_code(file, on_pointer, &noting);
+        return pointers->result;
+    }
+    for (size_t i = 0; r == 0 && i < pointers->count; i++) {
+        r = add_pointer(reading, pointers->values[i]);
+    }
+    return r == 0 ? pointers->result : r;
 }
 
 static int on_symbol(const GElf_Sym *symbol, const char *name, void *userdata)
@@ -225,35 +311,42 @@ static int add_linkage(const struct reading *reading, const struct elf_file *fil
 
 int code_starts_read(struct code_starts *starts, const struct elf_file *file,
                      const struct cfi_table *table, const struct code_stretch *stretches,
-                     size_t stretch_count)
+                     size_t stretch_count, struct code_pointers *pointers)
 {
     static const char *const linkage[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
     struct reading reading = {
-        .starts = starts, .table = table, .stretches = stretches, .stretch_count = stretch_count};
-    mark_blocks(&reading);
-    int r = elf_file_symbols(file, on_symbol, &reading);
+        .starts = starts,
+        .pointers = pointers,
+        .table = table,
+        .stretches = stretches,
+        .stretch_count = stretch_count,
+    };
+    int r = 0;
+    if (stretches == NULL) {
+        r = find_gaps(&reading);
+    } else {
+        mark_blocks(&reading);
+    }
+    if (r < 0) {
+        return r;
+    }
+    r = elf_file_symbols(file, on_symbol, &reading);
     if (r == 0 || r == -EBADMSG) {
         r = elf_go_functions(file, on_go_function, &reading);
     }
     for (size_t i = 0; r == 0 && i < sizeof linkage / sizeof *linkage; i++) {
         r = add_linkage(&reading, file, linkage[i]);
     }
-    return r == 0 ? elf_pointers_to_code(file, on_pointer, &reading) : r;
-}
-
-static bool is_before(const void *a, const void *b, const void *userdata)
-{
-    const struct start *left = a;
-    const struct start *right = b;
-    (void)userdata;
-    return left->address < right->address;
+    r = r == 0 ? add_pointers(&reading, file) : r;
+    free(reading.gaps);
+    return r;
 }
 
 int code_starts_sort(struct code_starts *starts)
 {
     struct start *all = starts->all;
     size_t count = 0;
-    int r = array_sort(all, starts->count, sizeof *all, is_before, NULL);
+    int r = array_sort_by_number(all, starts->count, sizeof *all, NULL, NULL);
     /* One at each address has all that is said of it. */
     for (size_t i = 0; r == 0 && i < starts->count; i++) {
         if (count > 0 && all[count - 1].address == all[i].address) {

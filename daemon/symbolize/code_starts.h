@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cfi_table.h"
+#include "code_rows.h"
 #include "elf_file.h"
 
 /* Where functions begin of which the file has no call frames. */
@@ -36,10 +37,11 @@ struct code_stretch {
 
 /* Adds those that the file names, where `table` has no rows that can be followed: symbols, Go's
  * functions, entries of procedure linkage tables, what pointers in its data lead to. Of what is not
- * in one of the stretches (NULL: of all code) none is needed. Returns as code_starts_add(). */
+ * in one of the stretches (NULL: of all code) none is needed. The pointers are noted, or those that
+ * were are used. Returns as code_starts_add(). */
 int code_starts_read(struct code_starts *starts, const struct elf_file *file,
                      const struct cfi_table *table, const struct code_stretch *stretches,
-                     size_t stretch_count);
+                     size_t stretch_count, struct code_pointers *pointers);
 
 /* After the last was added, and before any is asked for. Returns 0 or -ENOMEM. */
 int code_starts_sort(struct code_starts *starts);

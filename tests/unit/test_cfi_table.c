@@ -409,3 +409,44 @@ TEST(refuses_bytes_of_another_size_or_place)
     memset(moved + size_bytes, 0, 8);
     assert_int_equal(cfi_table_open(moved, size_bytes + 4, &table), -EBADMSG);
 }
+
+static struct cfi_builder *settled_builder(void)
+{
+    const struct cfi_table *settled = NULL;
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_non_null(builder);
+    assert_null(cfi_builder_rewind(builder));
+    for (int i = 0; i < 300; i++) {
+        add(builder, BASE + (uint64_t)i * 2 * UNIT, BASE + (uint64_t)(i * 2 + 1) * UNIT, 8 * i);
+    }
+    assert_int_equal(cfi_builder_settle(builder, &settled), 0);
+    return builder;
+}
+
+static void add_late(struct cfi_builder *builder)
+{
+    add(builder, BASE + UNIT, BASE + 4 * UNIT, 4000);
+    add(builder, BASE + 9 * UNIT, BASE + 10 * UNIT, 16);
+}
+
+TEST(rewinds_to_what_was_settled)
+{
+    struct cfi_builder *builder = settled_builder();
+    cleanup_(free_cfi) struct made_cfi first = {0};
+    cfi_builder_lacks_small(builder);
+    for (int i = 0; i < 2000; i++) {
+        add(builder, BASE + (uint64_t)i * UNIT, BASE + (uint64_t)(i + 1) * UNIT, 8 * i + 4);
+    }
+    assert_int_equal(cfi_builder_finish(builder, &first.bytes, &first.size_bytes), 0);
+    const struct cfi_table *settled = cfi_builder_rewind(builder);
+    assert_non_null(settled);
+    assert_int_equal(offset_at(settled, BASE + 2 * UNIT), 8);
+    add_late(builder);
+    cleanup_(free_cfi) struct made_cfi rewound = finish_cfi(builder);
+
+    struct cfi_builder *other = settled_builder();
+    add_late(other);
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(other);
+    assert_int_equal(rewound.size_bytes, made.size_bytes);
+    assert_memory_equal(rewound.bytes, made.bytes, made.size_bytes);
+}

@@ -201,5 +201,13 @@ bool cfi_builder_find_resumer(const struct cfi_builder *builder, size_t number, 
  * are added later win over it.
  */
 int cfi_builder_settle(struct cfi_builder *builder, const struct cfi_table **ret);
+/*
+ * Takes back what was added since cfi_builder_settle(), also after cfi_builder_finish(), and gives
+ * its memory back. Returns the table of what is left, borrowed as above, or NULL when that was not
+ * called.
+ */
+const struct cfi_table *cfi_builder_rewind(struct cfi_builder *builder);
+/* How much memory it holds behind cfi_builder_rewind(). */
+size_t cfi_builder_bytes(const struct cfi_builder *builder);
 /* Makes the table (returned: free()) of all ranges, and uses them up. */
 int cfi_builder_finish(struct cfi_builder *builder, void **ret_bytes, size_t *ret_size_bytes);

@@ -27,3 +27,22 @@ int code_rows_add(const struct elf_file *file, enum code_rows_extent extent,
 
 /* All rows of a file: eh_frame_add(), then code_rows_add(). Returns as eh_frame_read(). */
 int code_rows_read(int fd, enum code_rows_extent extent, struct cfi_builder *builder);
+
+/* Pointers to code in a file's data, read once for both of its tables; all zero: not yet. */
+struct code_pointers {
+    uint64_t *values; /* owned; where they lead */
+    size_t count;
+    size_t capacity;
+    bool is_whole; /* all that were read are there, */
+    int result;    /* of the reading: 0, or -E2BIG where there are more that were not */
+};
+#define CODE_POINTERS_MAX ((size_t)1 << 18) /* more are not kept, but read again */
+void code_pointers_done(struct code_pointers *pointers);
+
+/* The same as code_rows_read(). Notes pointers that it reads for the next call. */
+int code_rows_read_first(int fd, enum code_rows_extent extent, struct code_pointers *pointers,
+                         struct cfi_builder *builder);
+/* The same with a builder of which cfi_builder_rewind() has left the table of the file's own rows:
+ * of the same file, so that its call frames and its pointers are not read again. */
+int code_rows_read_again(int fd, enum code_rows_extent extent, const struct cfi_table *table,
+                         struct code_pointers *pointers, struct cfi_builder *builder);
