@@ -5,6 +5,7 @@ function(embed_text target file symbol)
     file(READ ${file} text)
     string(REPLACE "\\" "\\\\" text "${text}")
     string(REPLACE "\"" "\\\"" text "${text}")
+    string(REPLACE "?" "\\?" text "${text}") # two of them may begin a trigraph
     string(REPLACE "\n" "\\n\"\n    \"" text "${text}")
     set(generated ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.c)
     file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT

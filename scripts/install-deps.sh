@@ -41,6 +41,7 @@ test_packages=(
     protobuf-compiler                  # an independent reader of exports
     libcap2-bin                        # a program with a capability
     linux-perf                         # what the benches compare with
+    chromium                           # a browser, for pages
 )
 
 bench_packages=(

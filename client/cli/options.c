@@ -237,12 +237,16 @@ static int take_operands(const struct command_line *line, int argc, char **argv,
         return options_refuse(line, "name a %s, such as: profctl %s %s", what, argv[0],
                               is_recording ? "profile.fxt" : line->operand_example);
     }
-    if (argc - optind > 1 && is_recording) {
+    if (line->second_at > 0 && argc - optind == 2) {
+        *(const char **)(void *)(request + line->second_at) = argv[optind + 1];
+    } else if (line->second_at > 0 && argc - optind > 2) {
+        return options_refuse(line, "two recordings at most");
+    } else if (argc - optind > 1 && is_recording) {
         return options_refuse(line,
                               "one recording at a time; join parts with: cat %s %s | profctl %s -",
                               argv[optind], argv[optind + 1], argv[0]);
     }
-    if (argc - optind > 1) {
+    if (argc - optind > 1 && !is_recording) {
         return options_refuse(line, "one %s at a time", what);
     }
     *(const char **)(void *)(request + line->operand_at) = argv[optind];

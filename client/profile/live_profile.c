@@ -206,6 +206,7 @@ int live_profile_forget(struct live_profile *live)
         }
     }
     profile->sample_count = r == 0 ? live->held_count : 0;
+    profile->drop_count = 0;
     live->held_count = 0;
     return r;
 }

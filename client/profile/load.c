@@ -277,8 +277,19 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
 
 static int take_drop_stats(struct loader *loader, const struct fxt_record *whole)
 {
-    loader->profile->dropped_record_count += whole->drop_stats.record_count;
-    loader->profile->dropped_bytes += whole->drop_stats.size_bytes;
+    struct profile *profile = loader->profile;
+    const struct fxt_drop_stats *stats = &whole->drop_stats;
+    profile->dropped_record_count += stats->record_count;
+    profile->dropped_bytes += stats->size_bytes;
+    if (grow(profile->drops, profile->drop_capacity, profile->drop_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    profile->drops[profile->drop_count++] = (struct profile_drop){
+        .cpu = stats->cpu,
+        .first_ns = stats->first_ns,
+        .last_ns = stats->last_ns,
+        .record_count = stats->record_count,
+    };
     return 0;
 }
 

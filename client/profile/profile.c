@@ -36,6 +36,7 @@ struct profile *profile_free(struct profile *profile)
         inlines_done(&profile->inlines);
         unnamed_done(&profile->unnamed);
         free(profile->groups);
+        free(profile->drops);
         free(profile->session_json);
         free(profile->books_json);
         free(profile);

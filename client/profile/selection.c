@@ -373,6 +373,7 @@ int selection_apply(const struct selection *selection, struct profile *profile,
     }
     profile->unselected_count += profile->sample_count - kept;
     profile->sample_count = kept;
+    profile->unselected_ns += kept == 0 ? 0 : first_ns - profile->first_ns;
     profile->first_ns = kept == 0 ? 0 : first_ns;
     profile->last_ns = last_ns;
     return 0;

@@ -26,6 +26,7 @@ static const struct {
     {"close", "end it", verb_close},
     {"report", "show where the time of a recording went", verb_report},
     {"export", "convert a recording for another program", verb_export},
+    {"flamegraph", "draw a recording as a page for the browser", verb_flamegraph},
     {"view", "show a recording in a viewer in the browser", verb_view},
     {"dump", "print the records of a recording", verb_dump},
     {"status", "show what the daemon is doing", verb_status},
@@ -40,7 +41,7 @@ static int print_help(void)
 {
     (void)printf("usage: %s\n\nRecords and reads CPU profiles, with cpu-profilerd.\n\n", usage);
     for (size_t i = 0; i < VERB_COUNT; i++) {
-        (void)printf("  %-8s %s\n", verbs[i].name, verbs[i].summary);
+        (void)printf("  %-11s %s\n", verbs[i].name, verbs[i].summary);
     }
     (void)printf("\n  profctl VERB --help   explains a verb\n"
                  "  profctl --version     prints the version\n\n"

@@ -8,7 +8,7 @@
 #include "export.h"
 #include "load.h"
 #include "options.h"
-#include "output.h"
+#include "save.h"
 #include "select_options.h"
 #include "verbs.h"
 
@@ -139,45 +139,24 @@ static bool is_piped(const char *path)
     return r == 0 && !S_ISREG(status.st_mode);
 }
 
-/* The file gets its name only when all of it is there. */
-static int export_file(const struct profile *profile, const struct export_request *request)
+/* What is printed, as save_file() has it. */
+struct printing {
+    const struct profile *profile;
+    const struct export_format *format;
+    struct export_options options;
+};
+
+static int print_export(FILE *file, void *userdata)
 {
-    struct export_options choices = request->options;
-    cleanup_(output_freep) struct output *output = NULL;
-    struct fault fault = {0};
-    if (output_open(request->output_path, &output, &fault) < 0) {
-        return complain("%s", fault.text);
-    }
-    output_remove_on_signals(output);
-    if (request->format->is_gzip && output_compress(output) < 0) {
-        return complain("%s: there is not enough memory", request->output_path);
-    }
-    if (input_is_recording(request->output_path)) {
-        output_leave_old(output);
-    }
-    choices.is_piped = is_piped(request->output_path);
-    FILE *file = output_stream(output);
-    if (file == NULL || request->format->print(file, profile, &choices) < 0) {
-        return complain("%s: there is not enough memory", request->output_path);
-    }
-    if (output_finish(output, &fault) < 0) {
-        return complain("%s", fault.text);
-    }
-    if (output_old_path(output) != NULL) {
-        (void)complain("%s held a recording, which is %s now", request->output_path,
-                       output_old_path(output));
-    }
-    return EXIT_DONE;
+    const struct printing *printing = userdata;
+    return printing->format->print(file, printing->profile, &printing->options);
 }
 
-/* Whether the output would take the place of the recording. */
-static bool is_input(const struct export_request *request)
+static int export_file(const struct profile *profile, const struct export_request *request)
 {
-    struct stat input;
-    struct stat output;
-    return strcmp(request->path, "-") != 0 && strcmp(request->output_path, "-") != 0 &&
-           stat(request->path, &input) == 0 && stat(request->output_path, &output) == 0 &&
-           S_ISREG(input.st_mode) && input.st_dev == output.st_dev && input.st_ino == output.st_ino;
+    struct printing printing = {profile, request->format, request->options};
+    printing.options.is_piped = is_piped(request->output_path);
+    return save_file(request->output_path, request->format->is_gzip, print_export, &printing);
 }
 
 /* Refuses what the options ask for together. Returns an exit status, or OPTIONS_TAKEN. */
@@ -202,7 +181,7 @@ static int check_request(const struct command_line *command, const struct export
         return options_refuse(command, "--lost-frame: what is lost is known of the whole recording "
                                        "only; leave out what selects a part of it");
     }
-    if (is_input(request)) {
+    if (save_is_input(request->path, request->output_path)) {
         return options_refuse(command, "-o: %s: is the recording itself; name another file",
                               request->output_path);
     }

@@ -10,6 +10,7 @@ int verb_check(int argc, char **argv);
 int verb_close(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_flamegraph(int argc, char **argv);
 int verb_read(int argc, char **argv);
 int verb_record(int argc, char **argv);
 int verb_report(int argc, char **argv);

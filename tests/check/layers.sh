@@ -54,7 +54,8 @@ client/record/*               common json config library cli recording attach pa
 client/report/*               common json cli profile lines           | cjson
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
-client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump view | cjson
+client/flamegraph/*           common json cli profile                 | cjson zlib
+client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump view flamegraph | cjson
 '
 
 # Both leave their answer in `group`, as set_rule() does in `rule`: a subshell for each include would take seconds.

@@ -15,6 +15,7 @@
  *                            USER and KERNEL: addresses, leaf first, with commas between them
  *   partial TIME_NS PID TID ID USER
  *   completion ID USER       the user stack, its rest behind that of the partials
+ *   drops CPU FIRST_NS LAST_NS COUNT
  *   data INDEX TEXT          INDEX: of a string that every segment knows
  *
  * "-" is an empty text, or no stack. A module's addresses begin with 0 where its mmap does, with
@@ -174,15 +175,25 @@ static void write_completion(struct fxt_writer *writer, char *const *words)
     fxt_write_sample(writer, &sample);
 }
 
+static void write_drops(struct fxt_writer *writer, char *const *words)
+{
+    fxt_write_drop_stats(writer, &(struct fxt_drop_stats){
+                                     .cpu = number(words[1]),
+                                     .first_ns = number(words[2]),
+                                     .last_ns = number(words[3]),
+                                     .record_count = (uint32_t)number(words[4]),
+                                 });
+}
+
 static void write_line(struct fxt_writer *writer, char *const *words, size_t count)
 {
     const struct {
         const char *kind;
         size_t count;
         size_t text; /* which word is one; 0: none */
-    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},  {"name", 4, 3},      {"module", 5, 3},
-                 {"mmap", 5, 0},    {"sample", 4, 0},  {"stack", 8, 0},     {"segment_mmap", 6, 0},
-                 {"data", 3, 2},    {"partial", 6, 0}, {"completion", 3, 0}};
+    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},  {"name", 4, 3},       {"module", 5, 3},
+                 {"mmap", 5, 0},    {"sample", 4, 0},  {"stack", 8, 0},      {"segment_mmap", 6, 0},
+                 {"data", 3, 2},    {"partial", 6, 0}, {"completion", 3, 0}, {"drops", 5, 0}};
     size_t kind = 0;
     while (kind < sizeof kinds / sizeof *kinds && strcmp(words[0], kinds[kind].kind) != 0) {
         kind++;
@@ -224,6 +235,9 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         break;
     case 10:
         write_completion(writer, words);
+        break;
+    case 11:
+        write_drops(writer, words);
         break;
     default:
         fxt_write_data(writer, (enum fxt_known_string)number(words[1]), text.bytes,

@@ -49,6 +49,10 @@ class Recording:
     def completion(self, number, user):
         self.lines.append(f"completion {number} {','.join(map(str, user)) or '-'}")
 
+    def drops(self, cpu, first_ns, last_ns, count):
+        """Samples that a CPU's buffer had no room for."""
+        self.lines.append(f"drops {cpu} {first_ns} {last_ns} {count}")
+
     def data(self, name, *objects):
         """A Data blob of JSON objects, or of lines as they are."""
         lines = [o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in objects]

@@ -50,6 +50,7 @@ struct command_line {
     const char *instead;               /* of an operand where it takes none; NULL: nothing to say */
     bool has_command;                  /* the operands are a command after "--", or none */
     size_t operand_at; /* in the request: const char *, or char ** of a command; stays without */
+    size_t second_at;  /* of a second recording, which may be left out; 0: it takes only one */
 };
 
 /*

@@ -110,6 +110,14 @@ struct profile_group {
     bool is_completed;
 };
 
+/* Samples that a CPU's buffer had no room for. */
+struct profile_drop {
+    uint64_t cpu;
+    uint64_t first_ns; /* when the first was taken, and the last */
+    uint64_t last_ns;
+    uint64_t record_count;
+};
+
 struct profile {
     struct profile_sample *samples; /* owned; in the order of the file */
     size_t sample_capacity;
@@ -132,14 +140,18 @@ struct profile {
     struct profile_group *groups; /* owned */
     size_t group_capacity;
     size_t group_count;
-    char *session_json; /* owned; the last session's object, or NULL */
-    char *books_json;   /* owned; the books of all sessions as one object, or NULL */
+    char *session_json;         /* owned; the last session's object, or NULL */
+    char *books_json;           /* owned; the books of all sessions as one object, or NULL */
+    struct profile_drop *drops; /* owned; in the order of the file */
+    size_t drop_capacity;
+    size_t drop_count;
     uint64_t dropped_record_count;
     uint64_t dropped_bytes;
     uint64_t orphan_partial_count;    /* parts of samples without their completion */
     uint64_t orphan_completion_count; /* completions of nothing */
     uint64_t unknown_module_count;    /* Mmap records whose module was never told */
     uint64_t unselected_count;        /* samples that were taken away (selection.h) */
+    uint64_t unselected_ns;           /* from the first sample of all to the first that is left */
     uint64_t first_ns;                /* of the samples; 0 when there are none */
     uint64_t last_ns;
     struct input_summary input;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Flame graphs of a recording: a page for a browser, which has every sample in it and needs nothing
+ * else, and a still picture.
+ */
+
+#include "profile.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Whom the first frame names. */
+enum flame_by {
+    FLAME_BY_NOTHING, /* there is none: stacks of all tasks are one graph */
+    FLAME_BY_UNIT,    /* the systemd unit or the container */
+    FLAME_BY_COMMAND, /* all processes of a name */
+    FLAME_BY_PROCESS,
+    FLAME_BY_THREAD,
+    FLAME_BYS,
+};
+
+/* "none", "unit", "command", "process", "thread": the words of options and of the page's address.
+ */
+const char *flame_by_name(enum flame_by by);
+
+#define FLAME_SOURCES_MAX 2
+
+struct flame_source {
+    const struct profile *profile;
+    const char *name; /* what the page calls it */
+};
+
+/*
+ * Prints a page of one recording, or of two, of which the second is compared with the first. `by`
+ * is what it shows first. Returns 0, or -ENOMEM; errors of the stream are for the caller to find.
+ */
+int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,
+                          enum flame_by by);
+
+/* Prints an SVG of one recording. Returns as the other. */
+int flamegraph_print_svg(FILE *file, const struct flame_source *source, enum flame_by by);

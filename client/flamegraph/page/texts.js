@@ -1,0 +1,111 @@
+/*
+ * Numbers, times and what else the page says in words. All of it is shown as text, never as markup.
+ */
+
+const LOSSES = ["lost", "throttled", "missed", "dropped"];
+const TEXT_PERCENT_MIN = 0.5;
+
+function countText(count) {
+    return `${count.toLocaleString("en")} ${count === 1 ? "sample" : "samples"}`;
+}
+
+function percentText(part, whole) {
+    return `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
+}
+
+/* A time since the recording's first sample, as `--from` and `--to` take it. */
+function timeText(us) {
+    return `${+(us / 1e6).toFixed(6)} s`;
+}
+
+/* How much CPU time samples are. */
+function costText(samples, recording) {
+    const seconds = (samples * recording.period_ns) / 1e9;
+    return recording.period_ns > 0 ? `${countText(samples)} (${+seconds.toPrecision(3)} s of CPU time)`
+        : countText(samples);
+}
+
+function factsText(recording) {
+    const facts = [`${countText(recording.sampleCount)} in ${+(recording.endUs / 1e6).toPrecision(4)} s`,
+        `${recording.cpus.length} ${recording.cpus.length === 1 ? "CPU" : "CPUs"}`];
+    if (recording.period_ns > 0) {
+        facts.push(`one sample each ${+(recording.period_ns / 1e6).toPrecision(4)} ms of a CPU`);
+    }
+    if (recording.began_unix_ms !== undefined) {
+        facts.push(`from ${new Date(recording.began_unix_ms).toLocaleString()} on`);
+    }
+    return facts.join(", ");
+}
+
+/* What a reader should know that the graph does not show. */
+function warningTexts(recording) {
+    const total = recording.books?.total;
+    const losses = LOSSES.filter((term) => total?.[term] > 0).map((term) => `${total[term].toLocaleString("en")} ${term}`);
+    const texts = [...recording.damages];
+    if (losses.length > 0) {
+        texts.push(`Of ${total.expected.toLocaleString("en")} ticks these have no sample: ${losses.join(", ")}`);
+    }
+    if (recording.unselected > 0) {
+        texts.push(`${countText(recording.unselected)} were not selected; they are not in this page`);
+    }
+    if (recording.left_out > 0) {
+        texts.push(`${countText(recording.left_out)} are shown as [left out], for want of memory`);
+    }
+    return texts.concat(dropTexts(recording.drops));
+}
+
+function dropTexts(drops) {
+    const count = drops.reduce((sum, drop) => sum + drop.count, 0);
+    const times = drops.slice(0, 3).map((drop) => `at ${timeText(drop.first_us)} on CPU ${drop.cpu}`);
+    const more = drops.length > 3 ? ` and ${drops.length - 3} more times` : "";
+    return count === 0 ? [] : [`${countText(count)} found the buffer full: ${times.join(", ")}${more}; the heat map has a line there`];
+}
+
+/* Where a frame is. */
+function placeText(frame) {
+    const base = frame.file.slice(frame.file.lastIndexOf("/") + 1);
+    const parts = [frame.kind === 1 || frame.kind === 2 ? KINDS[frame.kind] : "",
+        frame.module, frame.line > 0 ? `${base}:${frame.line}` : ""];
+    return parts.filter((part) => part !== "").join(", ");
+}
+
+/* A frame's name as `profctl export --format folded` writes it. */
+function foldedName(frame) {
+    return frame.name + (frame.kind === 1 ? "_[k]" : frame.kind === 2 ? "_[i]" : "");
+}
+
+/* The zoom as an indented text, without what is very small. */
+function treeText(app) {
+    const { view, state } = app;
+    const totals = app.totals[state.shown];
+    const lines = [`${"percent".padStart(8)} ${"samples".padStart(10)}  frame`];
+    const waiting = [state.zoom];
+    const callers = [];
+    for (let node = state.zoom; node > 0; node = view.parents[node]) {
+        callers.unshift(foldedName(describeNode(app.model, view, view.parents[node])));
+    }
+    while (waiting.length > 0) {
+        const node = waiting.pop();
+        const percent = (100 * totals[node]) / totals[state.zoom];
+        const indent = " ".repeat(view.depths[node] - view.depths[state.zoom]);
+        lines.push(`${percent.toFixed(2).padStart(8)} ${String(totals[node]).padStart(10)}  ${indent}${foldedName(describeNode(app.model, view, node))}`);
+        const children = [...childrenOf(app.model, view, node)].filter((child) => totals[child] > 0 && (100 * totals[child]) / totals[state.zoom] >= TEXT_PERCENT_MIN);
+        waiting.push(...children.sort((a, b) => totals[a] - totals[b]));
+    }
+    return [...headLines(app, callers), "", ...lines, ""].join("\n");
+}
+
+function headLines(app, callers) {
+    const { state } = app;
+    const totals = app.totals[state.shown];
+    const recording = app.model.recordings[state.shown];
+    const lines = [recording.name];
+    if (state.range) {
+        lines.push(`from ${timeText(state.range[0])} to ${timeText(state.range[1])}`);
+    }
+    lines.push(`${countText(totals[state.zoom])}, ${percentText(totals[state.zoom], totals[0])} of the whole`);
+    if (app.matches) {
+        lines.push(`search ${state.search}: ${countText(app.matches.samples)}, ${percentText(app.matches.samples, totals[state.zoom])}`);
+    }
+    return callers.length > 0 ? [...lines, `called by ${callers.join(" > ")}`] : lines;
+}

@@ -1,0 +1,136 @@
+"use strict";
+
+/*
+ * Reads what page.c writes: base64 of a zlib stream of sections, each with its length in 8 bytes
+ * before it. The first section is JSON; the others are columns of LEB128 numbers.
+ */
+
+function decodeBase64(text) {
+    if (Uint8Array.fromBase64) {
+        return Uint8Array.fromBase64(text);
+    }
+    const letters = atob(text);
+    const bytes = new Uint8Array(letters.length);
+    for (let i = 0; i < letters.length; i++) {
+        bytes[i] = letters.charCodeAt(i);
+    }
+    return bytes;
+}
+
+async function inflate(bytes) {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+class Sections {
+    constructor(bytes) {
+        this.bytes = bytes;
+        this.view = new DataView(bytes.buffer);
+        this.at = 0;
+    }
+
+    next() {
+        const size = Number(this.view.getBigUint64(this.at, true));
+        const begin = this.at + 8;
+        this.at = begin + size;
+        return this.bytes.subarray(begin, this.at);
+    }
+
+    json() {
+        return JSON.parse(new TextDecoder().decode(this.next()));
+    }
+
+    /* A column's numbers; `Kind` is the array that holds them, `count` how many there are. */
+    numbers(Kind, count) {
+        const bytes = this.next();
+        const numbers = new Kind(count);
+        let at = 0;
+        for (let i = 0; i < count; i++) {
+            let byte = bytes[at++];
+            let value = byte & 127;
+            for (let scale = 128; byte > 127; scale *= 128) {
+                byte = bytes[at++];
+                value += (byte & 127) * scale;
+            }
+            numbers[i] = value;
+        }
+        return numbers;
+    }
+
+    /* How many numbers the next column has. */
+    length() {
+        const size = Number(this.view.getBigUint64(this.at, true));
+        const begin = this.at + 8;
+        let count = 0;
+        for (let i = begin; i < begin + size; i++) {
+            count += this.bytes[i] < 128 ? 1 : 0;
+        }
+        return count;
+    }
+}
+
+/* Turns a CPU's gaps, twice as large and odd below 0, into times. */
+function addGaps(times, periodUs) {
+    let last = 0;
+    for (let i = 0; i < times.length; i++) {
+        const value = times[i];
+        last += periodUs + (value % 2 === 0 ? value / 2 : -(value + 1) / 2);
+        times[i] = last;
+    }
+    return times;
+}
+
+/* Turns gaps of that form into a sum that begins with 0. */
+function addSigned(numbers) {
+    let last = 0;
+    for (let i = 0; i < numbers.length; i++) {
+        const value = numbers[i];
+        last += value & 1 ? -((value + 1) / 2) : value / 2;
+        numbers[i] = last;
+    }
+    return numbers;
+}
+
+/* The nodes of a CPU's samples: of the frequent ones their place, from 1, and 0 for the next of the
+ * rare ones. */
+function readNodes(places, frequent, rare) {
+    let next = 0;
+    for (let i = 0; i < places.length; i++) {
+        places[i] = places[i] === 0 ? rare[next++] : frequent[places[i] - 1];
+    }
+    return places;
+}
+
+function readRecording(sections, head) {
+    const periodUs = Math.floor(head.period_ns / 1000);
+    const recording = { ...head, sampleCount: 0, endUs: 1 };
+    const frequent = sections.numbers(Uint32Array, sections.length());
+    for (const cpu of recording.cpus) {
+        cpu.times = addGaps(sections.numbers(Float64Array, cpu.count), periodUs);
+        cpu.tasks = addSigned(sections.numbers(Uint32Array, cpu.count));
+        const places = sections.numbers(Uint32Array, cpu.count);
+        const rare = addSigned(sections.numbers(Uint32Array, sections.length()));
+        cpu.nodes = readNodes(places, frequent, rare);
+        recording.sampleCount += cpu.count;
+        recording.endUs = Math.max(recording.endUs, cpu.times[cpu.count - 1] + 1);
+    }
+    return recording;
+}
+
+/* Everything that the page has. */
+async function unpack(text) {
+    const sections = new Sections(await inflate(decodeBase64(text)));
+    const head = sections.json();
+    const count = sections.length();
+    const model = { ...head, nodeCount: count + 1 };
+    const gaps = sections.numbers(Uint32Array, count);
+    const functions = sections.numbers(Uint32Array, count);
+    model.parents = new Uint32Array(count + 1);
+    model.nodeFunctions = new Uint32Array(count + 1);
+    for (let i = 1; i <= count; i++) {
+        model.parents[i] = i - gaps[i - 1];
+        model.nodeFunctions[i] = functions[i - 1];
+    }
+    model.recordings = head.recordings.map((recording) => readRecording(sections, recording));
+    return model;
+}

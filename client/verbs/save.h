@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a verb makes of a recording, as a file. */
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Prints the file. Returns 0, or -ENOMEM. */
+typedef int save_print_fn(FILE *file, void *userdata);
+
+/*
+ * Has a file printed, "-" for standard output, that gets its name only when all of it is there. A
+ * recording that it replaces stays as PATH.old. `is_gzip`: it is compressed whatever its name.
+ * Complains, and returns an exit status.
+ */
+int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userdata);
+
+/* Whether the output would take the place of the recording; "-" is neither. */
+bool save_is_input(const char *input_path, const char *output_path);

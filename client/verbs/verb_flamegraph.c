@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `profctl flamegraph`: a recording as a page for a browser, or as a still picture; two recordings
+ * as a page that compares them.
+ */
+#include "browser.h"
+#include "cleanup.h"
+#include "flamegraph.h"
+#include "load.h"
+#include "options.h"
+#include "save.h"
+#include "select_options.h"
+#include "verbs.h"
+
+#include <string.h>
+
+#define OUTPUT_PATH "flamegraph.html"
+
+struct flamegraph_request {
+    const char *path;
+    const char *second_path; /* NULL: one recording */
+    const char *output_path; /* NULL: OUTPUT_PATH */
+    enum flame_by by;
+    struct selection selection;
+    enum profile_names names;
+    enum load_detail detail;
+    bool is_opened;
+};
+
+/* The words are those of `report --by`. */
+static int take_by(const struct command_line *line, const struct verb_option *option,
+                   const char *value, void *into)
+{
+    (void)option;
+    for (enum flame_by by = 0; by < FLAME_BYS; by++) {
+        if (strcmp(value, flame_by_name(by)) == 0) {
+            *(enum flame_by *)into = by;
+            return EXIT_DONE;
+        }
+    }
+    return options_refuse(line, "--by: %s: is not one of none, unit, command, process, thread",
+                          value);
+}
+
+#define AT(member) offsetof(struct flamegraph_request, member)
+
+static const struct verb_option options[] = {
+    {'o', "output", "FILE",
+     "where to (" OUTPUT_PATH "): a page, or a still picture if the name\n"
+     "ends in .svg; behind it .gz compresses, and \"-\" is a page on\nstandard output",
+     options_output, AT(output_path), 0},
+    {0, "open", NULL, "show it in the browser, where there is one", options_flag, AT(is_opened), 0},
+    {0, "by", "WHAT",
+     "whom the first frame names: none, unit, command, process,\n"
+     "thread (command); in the page that can be changed",
+     take_by, AT(by), 0},
+    {0, "inline", NULL,
+     "functions that were inlined are frames too; report --help\nsays what that needs",
+     options_raise, AT(detail), LOAD_INLINED},
+    {0, "lines", NULL, "the same, and each line of a function is a frame", options_raise,
+     AT(detail), LOAD_LINES},
+    {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
+     AT(names), PROFILE_NAMES_MANGLED},
+    OPTION_ADDRESSES(AT(detail)),
+    OPTIONS_SELECT(AT(selection)),
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl flamegraph FILE [FILE2] [-o FILE.html|FILE.svg] [--open] [OPTION...]",
+    .help = "Draws a recording as a flame graph: one page for a browser, which has all samples in\n"
+            "it, with a heat map of the time, zoom and search, and asks no network. With FILE2\n"
+            "the page shows how that differs from FILE. FILE may be compressed with gzip; \"-\"\n"
+            "is standard input.\n",
+    .options = options,
+    .operand = "recording",
+    .operand_at = AT(path),
+    .second_at = AT(second_path),
+};
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t bytes = strlen(path);
+    size_t ending_bytes = strlen(ending);
+    return bytes >= ending_bytes && strcmp(path + bytes - ending_bytes, ending) == 0;
+}
+
+static bool is_picture(const char *path)
+{
+    return ends_in(path, ".svg") || ends_in(path, ".svg.gz");
+}
+
+static bool is_page(const char *path)
+{
+    return ends_in(path, ".html") || ends_in(path, ".html.gz") || strcmp(path, "-") == 0;
+}
+
+/* What the file's own name says of the recording. */
+static const char *title_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ? "standard input" : slash == NULL ? path : slash + 1;
+}
+
+/* What is printed, as save_file() has it. */
+struct printing {
+    struct flame_source sources[FLAME_SOURCES_MAX];
+    size_t source_count;
+    enum flame_by by;
+    bool is_picture;
+};
+
+static int print_flames(FILE *file, void *userdata)
+{
+    const struct printing *printing = userdata;
+    return printing->is_picture ? flamegraph_print_svg(file, &printing->sources[0], printing->by)
+                                : flamegraph_print_page(file, printing->sources,
+                                                        printing->source_count, printing->by);
+}
+
+/* Refuses what the options ask for together. Returns an exit status, or OPTIONS_TAKEN. */
+static int check_request(const struct flamegraph_request *request)
+{
+    const char *output_path = request->output_path;
+    if (!is_page(output_path) && !is_picture(output_path)) {
+        return options_refuse(&line, "-o: %s: ends neither in .html nor in .svg", output_path);
+    }
+    if (request->second_path != NULL && is_picture(output_path)) {
+        return options_refuse(&line, "-o: %s: two recordings are compared in a page, .html, only",
+                              output_path);
+    }
+    if (request->is_opened && (strcmp(output_path, "-") == 0 || ends_in(output_path, ".gz"))) {
+        return options_refuse(&line,
+                              "--open needs a file that is not compressed, such as -o a.html");
+    }
+    if (save_is_input(request->path, output_path) ||
+        (request->second_path != NULL && save_is_input(request->second_path, output_path))) {
+        return options_refuse(&line, "-o: %s: is the recording itself; name another file",
+                              output_path);
+    }
+    return OPTIONS_TAKEN;
+}
+
+/* Loads one recording. `*status` becomes that of a failure; false: there is nothing to show. */
+static bool load(const struct flamegraph_request *request, const char *path, int *status,
+                 struct profile **ret)
+{
+    const struct load_request wanted = {path, &request->selection, request->names, request->detail};
+    int r = load_recording(&wanted, ret);
+    *status = r == EXIT_DONE ? *status : r;
+    return *ret != NULL;
+}
+
+static int open_file(const char *path)
+{
+    struct fault fault = {0};
+    int r = browser_open(path, &fault);
+    return r == 0 ? EXIT_DONE : complain("%s", fault.text);
+}
+
+int verb_flamegraph(int argc, char **argv)
+{
+    struct flamegraph_request request = {.by = FLAME_BY_COMMAND};
+    cleanup_(profile_freep) struct profile *first = NULL;
+    cleanup_(profile_freep) struct profile *second = NULL;
+    int status = options_take(&line, argc, argv, &request);
+    bool is_named = request.output_path != NULL;
+    request.output_path = is_named ? request.output_path : OUTPUT_PATH;
+    status = status == OPTIONS_TAKEN ? check_request(&request) : status;
+    if (status != OPTIONS_TAKEN) {
+        return status;
+    }
+    status = EXIT_DONE;
+    if (!load(&request, request.path, &status, &first) ||
+        (request.second_path != NULL && !load(&request, request.second_path, &status, &second))) {
+        return status;
+    }
+    struct printing printing = {
+        .sources = {{first, title_of(request.path)},
+                    {second, second == NULL ? NULL : title_of(request.second_path)}},
+        .source_count = second == NULL ? 1 : 2,
+        .by = request.by,
+        .is_picture = is_picture(request.output_path),
+    };
+    int save_status = save_file(request.output_path, false, print_flames, &printing);
+    if (save_status != EXIT_DONE) {
+        return save_status;
+    }
+    if (!is_named) {
+        (void)printf("%s\n", request.output_path);
+    }
+    int open_status = request.is_opened ? open_file(request.output_path) : EXIT_DONE;
+    return open_status == EXIT_DONE ? status : open_status;
+}
