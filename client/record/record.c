@@ -350,7 +350,7 @@ static int conclude(struct recording *recording)
     return has_failed && status == EXIT_DONE ? EXIT_FAILED : status;
 }
 
-int record_run(const struct record_request *request)
+int record_run(const struct record_request *request, bool *ret_is_saved)
 {
     bool is_shared = request->command != NULL || strcmp(request->output_path, "-") == 0;
     cleanup_(recording_done) struct recording recording = {
@@ -369,6 +369,7 @@ int record_run(const struct record_request *request)
     if (status == EXIT_DONE) {
         status = finish(&recording);
     }
+    *ret_is_saved = status == EXIT_DONE && !is_empty(&recording);
     if (status == EXIT_DONE) {
         status = conclude(&recording);
     }

@@ -8,6 +8,7 @@
 #include "browser.h"
 
 #include "cleanup.h"
+#include "options.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -47,18 +48,19 @@ static int start(const char *program, const char *path)
     return -r;
 }
 
-int browser_open(const char *path, struct fault *reterr)
+int browser_show(const char *path)
 {
     cleanup_(freep) char *whole = realpath(path, NULL);
     const char *program = find_browser();
     if (whole == NULL) {
-        return fault_set(reterr, errno, "%s: %s", path, strerror(errno));
+        return complain("%s: %m", path);
     }
     if (program == NULL) {
-        return fault_set(reterr, ENOENT, "there is no browser here; open %s in one", whole);
+        (void)complain("there is no browser here; open %s in one", whole);
+        return EXIT_DONE;
     }
     int r = start(program, whole);
-    return r < 0 ? fault_set(reterr, -r, "%s does not start: %s; open %s in a browser", program,
-                             strerror(-r), whole)
-                 : 0;
+    return r < 0 ? complain("%s does not start: %s; open %s in a browser", program, strerror(-r),
+                            whole)
+                 : EXIT_DONE;
 }

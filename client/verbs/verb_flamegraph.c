@@ -152,13 +152,6 @@ static bool load(const struct flamegraph_request *request, const char *path, int
     return *ret != NULL;
 }
 
-static int open_file(const char *path)
-{
-    struct fault fault = {0};
-    int r = browser_open(path, &fault);
-    return r == 0 ? EXIT_DONE : complain("%s", fault.text);
-}
-
 int verb_flamegraph(int argc, char **argv)
 {
     struct flamegraph_request request = {.by = FLAME_BY_COMMAND};
@@ -190,6 +183,6 @@ int verb_flamegraph(int argc, char **argv)
     if (!is_named) {
         (void)printf("%s\n", request.output_path);
     }
-    int open_status = request.is_opened ? open_file(request.output_path) : EXIT_DONE;
+    int open_status = request.is_opened ? browser_show(request.output_path) : EXIT_DONE;
     return open_status == EXIT_DONE ? status : open_status;
 }

@@ -4,6 +4,7 @@
  * `profctl record`: reads the options; record/ does the rest.
  */
 #include "cleanup.h"
+#include "open_recording.h"
 #include "options.h"
 #include "record.h"
 #include "verbs.h"
@@ -58,6 +59,8 @@ static const struct verb_option options[] = {
     {0, "native", NULL, "without the packets that Perfetto shows samples by", options_flag,
      RECORD_AT(is_native), 0},
     {0, "json", NULL, "the result as one JSON object", options_flag, RECORD_AT(is_json), 0},
+    {0, "open", NULL, "show it as a flame graph in the browser, where there is one", options_flag,
+     RECORD_AT(is_opened), 0},
     OPTION_SOCKET(RECORD_AT(socket_path)),
     TARGET_OPTIONS,
     {0},
@@ -121,5 +124,12 @@ int verb_record(int argc, char **argv)
     if (is_stdout && isatty(STDOUT_FILENO)) {
         return options_refuse(&line, "-o -: standard output is a terminal; name a file or a pipe");
     }
-    return record_run(&request);
+    if (is_stdout && request.is_opened) {
+        return options_refuse(&line, "-o - and --open cannot be combined; name a file");
+    }
+    bool is_saved = false;
+    status = record_run(&request, &is_saved);
+    int open_status =
+        is_saved && request.is_opened ? open_recording(request.output_path) : EXIT_DONE;
+    return status == EXIT_DONE ? open_status : status;
 }

@@ -119,3 +119,17 @@ for name in full.fxt full.fxt.gz; do
     [ "$status" -eq 1 ] || fail "record -o $name without room: status $status"
     [ -z "$(find "$WORK" -name "$name*")" ] || fail "record -o $name without room leaves $(find "$WORK" -name "$name*")"
 done
+
+# With --open the browser gets a page of the recording; without a sample none is made.
+cat >"$WORK/browser" <<SCRIPT
+#!/bin/sh
+printf '%s\n' "\$@" >'$WORK/opened'
+SCRIPT
+chmod +x "$WORK/browser"
+mkfifo "$WORK/opened"
+BROWSER=$WORK/browser profctl record --open -d 0.5 -o "$WORK/to open.fxt.gz" >"$WORK/out" 2>&1 || fail "record --open: $(cat "$WORK/out")"
+[ "$(timeout 60 cat "$WORK/opened")" = "$(realpath "$WORK")/to open.html" ] || fail "record --open opens another file"
+grep -q 'id="data">.' "$WORK/to open.html" || fail "record --open makes no page"
+! BROWSER=$WORK/browser profctl record --open -d 0.5 -p "$idle" -o "$WORK/nothing.fxt" >"$WORK/out" 2>&1 ||
+    fail "record --open without a sample succeeds"
+[ ! -e "$WORK/nothing.html" ] || fail "record --open makes a page of nothing"

@@ -7,7 +7,8 @@
 const SPANS_US = [1e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 3e7, 6e7, 3e8, 6e8, 18e8, 36e8];
 const COLUMN_WIDTH_MIN = 2;
 const AXIS_HEIGHT = 16;
-const TICK_WIDTH = 90;
+const TICK_WIDTH = 80;
+const TICK_STEPS = [1, 2, 5, 10, 20, 50, 60, 100, 120, 300, 600]; /* columns */
 
 /* How much time a column is of a recording of that length. */
 function chooseSpan(endUs, width) {
@@ -69,6 +70,7 @@ class HeatMap {
             }
         });
         this.counts = counts;
+        this.image = null;
         this.most = counts.reduce((most, count) => Math.max(most, count), 1);
     }
 
@@ -87,30 +89,62 @@ class HeatMap {
 
     draw(range, isDark, text) {
         const context = fitCanvas(this.canvas, this.width, this.height + AXIS_HEIGHT);
-        context.imageSmoothingEnabled = false;
-        context.drawImage(this.makeImage(range, isDark), 0, 0, this.width, this.height);
+        if (this.image === null || this.isDark !== isDark) {
+            this.isDark = isDark;
+            this.image = this.makeImage(isDark);
+        }
+        this.drawCells(context, range);
         context.fillStyle = isDark ? "#d08bff" : "#7a1fb8";
         this.dropped.forEach((cell) => this.drawDrop(context, cell));
         this.drawCursor(context, text);
         this.drawAxis(context, text);
     }
 
-    /* A picture with a point for each cell; those outside the range are faint. */
-    makeImage(range, isDark) {
+    /* A picture with a point for each cell. */
+    makeImage(isDark) {
         const canvas = new OffscreenCanvas(this.columns, this.rows);
         const context = canvas.getContext("2d");
         const image = context.createImageData(this.columns, this.rows);
         const colours = heatColours(isDark);
-        const [begin, end] = range ? range.map((us) => us / this.cellUs) : [0, this.cellCount];
         for (let cell = 0; cell < this.cellCount; cell++) {
             const row = this.rows - 1 - (cell % this.rows);
             const at = 4 * (row * this.columns + Math.floor(cell / this.rows));
             const colour = colours[Math.ceil((this.counts[cell] / this.most) * HEAT_STEPS)];
             image.data.set(colour, at);
-            image.data[at + 3] = cell + 1 > begin && cell < end ? 255 : 60;
+            image.data[at + 3] = 255;
         }
         context.putImageData(image, 0, 0);
         return canvas;
+    }
+
+    /* The cells; those outside the range are faint. */
+    drawCells(context, range) {
+        const draw = () => context.drawImage(this.image, 0, 0, this.width, this.height);
+        context.imageSmoothingEnabled = false;
+        context.globalAlpha = range ? 0.22 : 1;
+        draw();
+        context.globalAlpha = 1;
+        if (range) {
+            context.save();
+            context.clip(this.outlineOf(range));
+            draw();
+            context.restore();
+        }
+    }
+
+    /* The cells of a range: a part of its first and of its last column, and all columns between. */
+    outlineOf(range) {
+        const path = new Path2D();
+        const begin = Math.floor(range[0] / this.cellUs);
+        const end = Math.min(Math.ceil(range[1] / this.cellUs), this.cellCount);
+        for (let cell = begin; cell < end;) {
+            const row = cell % this.rows;
+            const count = Math.min(this.rows - row, end - cell);
+            const { x, y, width, height } = this.boxOf(cell);
+            path.rect(x, y - (count - 1) * height, width, count * height);
+            cell += count;
+        }
+        return path;
     }
 
     /* Where a cell is on the canvas. */
@@ -137,7 +171,8 @@ class HeatMap {
     }
 
     drawAxis(context, text) {
-        const step = Math.ceil((TICK_WIDTH * this.columns) / this.width);
+        const least = (TICK_WIDTH * this.columns) / this.width;
+        const step = TICK_STEPS.find((columns) => columns >= least) ?? this.columns;
         context.font = "11px system-ui, sans-serif";
         context.fillStyle = text;
         context.textBaseline = "top";

@@ -433,8 +433,9 @@ function listenToTools() {
 /* What does not change. */
 function showFacts() {
     const { recordings } = app.model;
-    document.title = `${recordings.map((recording) => recording.name).join(" and ")} – flame graph`;
-    part("title").textContent = recordings.map((recording) => recording.name).join(" compared with ");
+    const names = recordings.map((recording) => shownText(recording.name));
+    document.title = `${names.join(" and ")} – flame graph`;
+    part("title").textContent = names.join(" compared with ");
     part("facts").textContent = recordings.map(factsText).join("; ");
     part("warnings").replaceChildren(...recordings.flatMap(warningTexts).map((text) => {
         const item = document.createElement("li");
@@ -442,7 +443,7 @@ function showFacts() {
         return item;
     }));
     part("shown_label").hidden = recordings.length < 2;
-    part("shown").replaceChildren(...recordings.map((recording, r) => new Option(recording.name, String(r))));
+    part("shown").replaceChildren(...recordings.map((recording, r) => new Option(names[r], String(r))));
 }
 
 async function start() {

@@ -10,13 +10,21 @@ const FUNCTION_MEMBERS = 5;
 const TASK_MEMBERS = 6;
 const NOTHING = -1;
 
+/* What reorders or hides the text around it, or a terminal obeys when the copied text is put there. */
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/* A name as a person may see it. */
+function shownText(text) {
+    return text.replace(CONTROL, "?");
+}
+
 function functionOf(model, number) {
     const at = number * FUNCTION_MEMBERS;
     const [name, module, file, line, kind] = model.functions.slice(at, at + FUNCTION_MEMBERS);
     return {
-        name: model.texts[name],
-        module: module < 0 ? "" : model.texts[module],
-        file: file < 0 ? "" : model.texts[file],
+        name: shownText(model.texts[name]),
+        module: module < 0 ? "" : shownText(model.texts[module]),
+        file: file < 0 ? "" : shownText(model.texts[file]),
         line,
         kind,
     };
@@ -24,40 +32,37 @@ function functionOf(model, number) {
 
 /* What the first frame of a task's stacks says, as `profctl export --by` does. */
 function groupLabel(model, task, by) {
+    const { tasks, texts } = model;
     const at = task * TASK_MEMBERS;
-    const [, pid, tid, process, thread, unit] = model.tasks.slice(at, at + TASK_MEMBERS);
-    const numbers = pid === 0 ? "" : by === "process" ? `-${pid}` : `-${pid}/${tid}`;
+    const [pid, tid, process, thread, unit] = [tasks[at + 1], tasks[at + 2], tasks[at + 3], tasks[at + 4], tasks[at + 5]];
     switch (by) {
     case "unit":
-        return model.texts[unit];
+        return texts[unit];
     case "command":
-        return model.texts[process];
+        return texts[process];
     case "process":
-        return model.texts[process] + numbers;
+        return pid === 0 ? texts[process] : `${texts[process]}-${pid}`;
     default:
-        return model.texts[thread] + numbers;
+        return pid === 0 ? texts[thread] : `${texts[thread]}-${pid}/${tid}`;
     }
 }
 
-/* Tasks of one label are one group, but in two segments one number may be two processes. */
-function groupKey(model, task, by, label) {
-    const segment = by === "process" || by === "thread" ? model.tasks[task * TASK_MEMBERS] : 0;
-    return `${segment} ${label}`;
-}
-
-/* The group of each task, and the label of each group. */
+/* The group of each task, and the label of each group. Tasks of one label are one group, but in two
+ * segments one number may be two processes. */
 function findGroups(model, by) {
     const taskCount = model.tasks.length / TASK_MEMBERS;
+    const hasNumbers = by === "process" || by === "thread";
     const known = new Map();
     const groups = { ofTask: new Int32Array(taskCount), labels: [] };
     for (let task = 0; task < taskCount; task++) {
         const label = groupLabel(model, task, by);
-        const key = groupKey(model, task, by, label);
-        if (!known.has(key)) {
-            known.set(key, groups.labels.length);
-            groups.labels.push(label);
+        const key = hasNumbers ? `${model.tasks[task * TASK_MEMBERS]} ${label}` : label;
+        let group = known.get(key);
+        if (group === undefined) {
+            group = groups.labels.push(label) - 1;
+            known.set(key, group);
         }
-        groups.ofTask[task] = known.get(key);
+        groups.ofTask[task] = group;
     }
     return groups;
 }
@@ -99,30 +104,53 @@ function sortByGroup(cpu, groups) {
     return { order, ends, nodes: cpu.nodes, places: new Uint32Array(cpu.count) };
 }
 
-/* Adds a stack below its group's node, unless it is there. `owners` and `places` say which node of
- * the view a node of the model has become, and for which group. Returns the node of the view. */
+/* The nodes of a view while it is made, and, for each node of the model, the group for which it was
+ * added last and as which node of the view. */
+class Building {
+    constructor(nodeCount) {
+        this.parents = new Int32Array(1 << 16);
+        this.functions = new Int32Array(1 << 16);
+        this.count = 0;
+        this.added = new Int32Array(2 * nodeCount).fill(NOTHING);
+        this.waiting = [];
+    }
+
+    add(parent, number) {
+        if (this.count === this.parents.length) {
+            this.parents = this.grown(this.parents);
+            this.functions = this.grown(this.functions);
+        }
+        this.parents[this.count] = parent;
+        this.functions[this.count] = number;
+        return this.count++;
+    }
+
+    grown(numbers) {
+        const more = new Int32Array(2 * numbers.length);
+        more.set(numbers);
+        return more;
+    }
+}
+
+/* Adds a stack below its group's node, unless it is there. Returns the node of the view. */
 function addStack(model, building, group, leaf, root) {
-    const { parents, functions, owners, places, waiting } = building;
+    const { added, waiting } = building;
     let node = leaf;
-    for (; node !== 0 && owners[node] !== group; node = model.parents[node]) {
+    for (; node !== 0 && added[2 * node] !== group; node = model.parents[node]) {
         waiting.push(node);
     }
-    let place = node === 0 ? root : places[node];
+    let place = node === 0 ? root : added[2 * node + 1];
     while (waiting.length > 0) {
         node = waiting.pop();
-        owners[node] = group;
-        places[node] = parents.length;
-        parents.push(place);
-        functions.push(model.nodeFunctions[node]);
-        place = places[node];
+        place = building.add(place, model.nodeFunctions[node]);
+        added[2 * node] = group;
+        added[2 * node + 1] = place;
     }
     return place;
 }
 
 function addGroup(model, building, group, parts) {
-    const root = building.parents.length;
-    building.parents.push(0);
-    building.functions.push(group);
+    const root = building.add(0, group);
     for (const { order, ends, nodes, places } of parts) {
         for (let i = ends[group]; i < ends[group + 1]; i++) {
             const sample = order[i];
@@ -134,20 +162,13 @@ function addGroup(model, building, group, parts) {
 function makeGroupedView(model, by) {
     const groups = findGroups(model, by);
     const cpus = model.recordings.map((recording) => recording.cpus.map((cpu) => sortByGroup(cpu, groups)));
-    const building = {
-        parents: [NOTHING],
-        functions: [NOTHING],
-        owners: new Int32Array(model.nodeCount).fill(NOTHING),
-        places: new Int32Array(model.nodeCount),
-        waiting: [],
-    };
-    for (let group = 0; group < groups.labels.length; group++) {
-        addGroup(model, building, group, cpus.flat());
-    }
+    const building = new Building(model.nodeCount);
+    building.add(NOTHING, NOTHING);
+    groups.labels.forEach((label, group) => addGroup(model, building, group, cpus.flat()));
     return {
-        count: building.parents.length,
-        parents: Int32Array.from(building.parents),
-        functions: Int32Array.from(building.functions),
+        count: building.count,
+        parents: building.parents.subarray(0, building.count),
+        functions: building.functions.subarray(0, building.count),
         ends: cpus.map((list) => list.map((cpu) => cpu.places)),
         groups: groups.labels,
     };
@@ -177,7 +198,7 @@ function makeView(model, by) {
 
 /* A frame that is no function. */
 function groupFrame(name) {
-    return { name, module: "", file: "", line: 0, kind: 4 };
+    return { name: shownText(name), module: "", file: "", line: 0, kind: 4 };
 }
 
 /* What a node of a view is shown as; remembered, since all that is drawn asks for it. */
@@ -296,11 +317,16 @@ function childrenOf(model, view, node) {
     return children;
 }
 
+/* A term of a recording's books; 0: they do not say. */
+function ticksOf(recording, term) {
+    const ticks = recording.books?.total?.[term];
+    return typeof ticks === "number" ? ticks : 0;
+}
+
 /* The ticks that a recording has seen, of all that there were; 0: it does not say. */
 function seenTicks(recording) {
-    const total = recording.books?.total;
-    return total?.expected > 0 && recording.unselected === 0
-        ? total.expected - LOSSES.reduce((sum, term) => sum + (total[term] ?? 0), 0) : 0;
+    const lost = LOSSES.reduce((sum, term) => sum + ticksOf(recording, term), 0);
+    return recording.unselected === 0 ? Math.max(ticksOf(recording, "expected") - lost, 0) : 0;
 }
 
 /*

@@ -39,11 +39,11 @@ function factsText(recording) {
 
 /* What a reader should know that the graph does not show. */
 function warningTexts(recording) {
-    const total = recording.books?.total;
-    const losses = LOSSES.filter((term) => total?.[term] > 0).map((term) => `${total[term].toLocaleString("en")} ${term}`);
+    const ticks = (term) => ticksOf(recording, term).toLocaleString("en");
+    const losses = LOSSES.filter((term) => ticksOf(recording, term) > 0).map((term) => `${ticks(term)} ${term}`);
     const texts = [...recording.damages];
     if (losses.length > 0) {
-        texts.push(`Of ${total.expected.toLocaleString("en")} ticks these have no sample: ${losses.join(", ")}`);
+        texts.push(`Of ${ticks("expected")} ticks these have no sample: ${losses.join(", ")}`);
     }
     if (recording.unselected > 0) {
         texts.push(`${countText(recording.unselected)} were not selected; they are not in this page`);
@@ -99,7 +99,7 @@ function headLines(app, callers) {
     const { state } = app;
     const totals = app.totals[state.shown];
     const recording = app.model.recordings[state.shown];
-    const lines = [recording.name];
+    const lines = [shownText(recording.name)];
     if (state.range) {
         lines.push(`from ${timeText(state.range[0])} to ${timeText(state.range[1])}`);
     }

@@ -27,14 +27,16 @@ struct record_request {
     bool is_native;      /* without packets for Perfetto */
     bool is_json;        /* the result is one JSON object */
     bool ignores_status; /* of the command: record ends with its own */
+    bool is_opened;      /* the recording is to be shown afterwards, which the verb does */
     char **command;      /* NULL: none; ends with NULL */
 };
 
 void record_request_done(struct record_request *request);
 
 /* Returns an exit status: that of the command, if it has ended; 126 and 127 for a command that
- * cannot be run; else profctl's. */
-int record_run(const struct record_request *request);
+ * cannot be run; else profctl's. `*ret_is_saved` is whether the recording has been written, all of
+ * it, whatever the status. */
+int record_run(const struct record_request *request, bool *ret_is_saved);
 
 /* The session config of a request, its config file's members and what the options say over them
  * (`child`: the command's pid, 0: there is none), with a complaint where that fails. `*ret` is
