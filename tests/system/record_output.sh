@@ -130,6 +130,6 @@ mkfifo "$WORK/opened"
 BROWSER=$WORK/browser profctl record --open -d 0.5 -o "$WORK/to open.fxt.gz" >"$WORK/out" 2>&1 || fail "record --open: $(cat "$WORK/out")"
 [ "$(timeout 60 cat "$WORK/opened")" = "$(realpath "$WORK")/to open.html" ] || fail "record --open opens another file"
 grep -q 'id="data">.' "$WORK/to open.html" || fail "record --open makes no page"
-! BROWSER=$WORK/browser profctl record --open -d 0.5 -p "$idle" -o "$WORK/nothing.fxt" >"$WORK/out" 2>&1 ||
+! BROWSER=$WORK/browser profctl record --open -d 0.5 --comm 'no such name' -o "$WORK/nothing.fxt" >"$WORK/out" 2>&1 ||
     fail "record --open without a sample succeeds"
 [ ! -e "$WORK/nothing.html" ] || fail "record --open makes a page of nothing"
