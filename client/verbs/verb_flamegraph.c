@@ -47,8 +47,9 @@ static int take_by(const struct command_line *line, const struct verb_option *op
 
 static const struct verb_option options[] = {
     {'o', "output", "FILE",
-     "where to (" OUTPUT_PATH "): a page, or a still picture if the name\n"
-     "ends in .svg; behind it .gz compresses, and \"-\" is a page on\nstandard output",
+     "where to (" OUTPUT_PATH "): a page, or a still\n"
+     "picture if the name ends in .svg; behind it .gz\n"
+     "compresses, and \"-\" is a page on standard output",
      options_output, AT(output_path), 0},
     {0, "open", NULL, "show it in the browser, where there is one", options_flag, AT(is_opened), 0},
     {0, "by", "WHAT",
@@ -68,11 +69,11 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl flamegraph FILE [FILE2] [-o FILE.html|FILE.svg] [--open] [OPTION...]",
-    .help = "Draws a recording as a flame graph: one page for a browser, which has all samples in\n"
-            "it, with a heat map of the time, zoom and search, and asks no network. With FILE2\n"
-            "the page shows how that differs from FILE. FILE may be compressed with gzip; \"-\"\n"
-            "is standard input.\n",
+    .usage = "profctl flamegraph FILE [FILE2] [-o FILE.html|FILE.svg] [OPTION...]",
+    .help = "Draws a recording as a flame graph: one page for a browser, which has all\n"
+            "samples in it, with a heat map of the time, zoom and search, and asks no\n"
+            "network. With FILE2 the page shows how that differs from FILE. FILE may be\n"
+            "compressed with gzip; \"-\" is standard input.\n",
     .options = options,
     .operand = "recording",
     .operand_at = AT(path),
