@@ -6,6 +6,7 @@
  */
 #include "cleanup.h"
 #include "export.h"
+#include "flamegraph.h"
 #include "load.h"
 #include "options.h"
 #include "select_options.h"
@@ -30,7 +31,8 @@ static int take_viewer(const struct command_line *line, const struct verb_option
     const struct view_viewer *viewer = view_viewer_find(value);
     (void)option;
     if (viewer == NULL) {
-        return options_refuse(line, "--in: %s: is not one of firefox, speedscope, perfetto", value);
+        return options_refuse(
+            line, "--in: %s: is not one of firefox, speedscope, perfetto, flamegraph", value);
     }
     *(const struct view_viewer **)into = viewer;
     return EXIT_DONE;
@@ -39,7 +41,8 @@ static int take_viewer(const struct command_line *line, const struct verb_option
 #define AT(member) offsetof(struct view_request, member)
 
 static const struct verb_option options[] = {
-    {0, "in", "VIEWER", "firefox, speedscope or perfetto (firefox)", take_viewer, AT(viewer), 0},
+    {0, "in", "VIEWER", "firefox, speedscope, perfetto or flamegraph (firefox)", take_viewer,
+     AT(viewer), 0},
     {0, "once", NULL, "end when a browser has the whole profile", options_flag, AT(is_once), 0},
     {0, "inline", NULL,
      "functions that were inlined are frames too; report --help\nsays what that needs",
@@ -58,23 +61,34 @@ static const struct command_line line = {
     .help = "Shows a recording in a viewer that runs in a browser of this machine: prints the\n"
             "address to open, and serves the converted recording there until Ctrl-C. FILE may\n"
             "be compressed with gzip; \"-\" is standard input.\n"
-            "The viewer's page comes from its own site; the recording stays on this machine.\n",
+            "The viewer's page comes from its own site, but that of flamegraph; the recording\n"
+            "stays on this machine.\n",
     .options = options,
     .operand = "recording",
     .operand_at = AT(path),
 };
 
-static int serve(const struct profile *profile, const struct view_request *request)
+/* Prints what the viewer reads. Returns 0, or -ENOMEM. */
+static int print_for_viewer(FILE *file, const struct profile *profile,
+                            const struct view_request *request)
 {
     static const struct export_options plain = {.root = EXPORT_ROOT_COMMAND};
-    const struct export_format *format = export_format_find(request->viewer->format);
+    const char *format = request->viewer->format;
+    const char *slash = strrchr(request->path, '/');
+    const struct flame_source source = {profile, slash == NULL ? request->path : slash + 1};
+    return format == NULL ? flamegraph_print_page(file, &source, 1, FLAME_BY_COMMAND)
+                          : export_format_find(format)->print(file, profile, &plain);
+}
+
+static int serve(const struct profile *profile, const struct view_request *request)
+{
     cleanup_(fclosep) FILE *file = tmpfile();
     cleanup_(view_server_freep) struct view_server *server = NULL;
     struct fault fault = {0};
     if (file == NULL) {
         return complain("there is no room for a temporary file: %m");
     }
-    if (format->print(file, profile, &plain) < 0) {
+    if (print_for_viewer(file, profile, request) < 0) {
         return complain("%s: there is not enough memory", request->path);
     }
     if (view_server_new(request->viewer, &server, &fault) < 0) {

@@ -152,6 +152,16 @@ static void refuse(struct view_answer *answer, const char *status)
     set_answer(answer, status, "Content-Length: 0\r\n\r\n");
 }
 
+/* A page that is its own viewer, which no other page may read. */
+static void answer_page(const struct request *request, uint64_t file_bytes,
+                        struct view_answer *answer)
+{
+    set_answer(answer, "200 OK",
+               "Content-Type: text/html; charset=utf-8\r\nContent-Length: %" PRIu64 "\r\n\r\n",
+               file_bytes);
+    answer->has_file = is_text(request->method, request->method_bytes, "GET");
+}
+
 static void answer_file(const struct view_site *site, const struct request *request,
                         uint64_t file_bytes, struct view_answer *answer)
 {
@@ -187,10 +197,15 @@ void view_request_answer(const struct view_site *site, const char *head, size_t 
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         is_known = is_known || is_text(request.method, request.method_bytes, methods[i]);
     }
-    if (!is_known) {
+    if (!is_known ||
+        (site->origin == NULL && is_text(request.method, request.method_bytes, "OPTIONS"))) {
         refuse(ret, "405 Method Not Allowed");
     } else if (!is_own_host(site, &request)) {
         refuse(ret, "403 Forbidden");
+    } else if (site->origin == NULL && is_secret(request.path, request.path_bytes, page)) {
+        answer_page(&request, file_bytes, ret);
+    } else if (site->origin == NULL) {
+        refuse(ret, "404 Not Found");
     } else if (is_secret(request.path, request.path_bytes, file)) {
         answer_file(site, &request, file_bytes, ret);
     } else if (is_secret(request.path, request.path_bytes, page)) {

@@ -16,8 +16,8 @@ struct view_site {
     uint16_t port;
     char token[VIEW_TOKEN_BYTES];
     const char *file_name;
-    const char *origin; /* of the viewer */
-    const char *target; /* the viewer's address, with the file's in it */
+    const char *origin; /* of the viewer; NULL: the file is a page that needs none */
+    const char *target; /* the viewer's address, with the file's in it; not of such a page */
 };
 
 struct view_answer {

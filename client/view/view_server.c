@@ -41,6 +41,7 @@ const struct view_viewer view_viewers[] = {
      "https://www.speedscope.app/#profileURL=", "profile.speedscope.json", 0},
     {"perfetto", "perfetto", "https://ui.perfetto.dev",
      "https://ui.perfetto.dev/#!/?url=", "profile.pftrace", 9001},
+    {"flamegraph", NULL, NULL, "", "", 0},
     {0},
 };
 

@@ -96,6 +96,18 @@ def judge_once(profctl, recording):
         connection.close()
 
 
+def judge_page(profctl, recording, folder):
+    """The flame graph is served as it is written."""
+    page = os.path.join(folder, "page.html")
+    subprocess.run([profctl, "flamegraph", recording, "-o", page], check=True)
+    view = View(profctl, recording, "--in", "flamegraph", "--once")
+    answer, body = view.ask(view.path)
+    with open(page, "rb") as file:
+        expect(answer.status == 200 and body == file.read(), f"the page is {answer.status}, {len(body)} bytes")
+    expect(answer.getheader("Content-Type") == "text/html; charset=utf-8", f"the page is {answer.getheader('Content-Type')}")
+    expect(view.process.wait(timeout=30) == 0, "--once: the page does not end well")
+
+
 def main():
     profctl, maker, folder = sys.argv[1:]
     recording = os.path.join(folder, "a.fxt")
@@ -104,6 +116,7 @@ def main():
     second = judge(profctl, recording, "speedscope", "profile.speedscope.json")
     expect(first.path != second.path, "has one token twice")
     judge_once(profctl, recording)
+    judge_page(profctl, recording, folder)
     view = View(profctl, recording)
     expect(view.end(signal.SIGTERM) == 0, "SIGTERM is a failure")
     # The only port that Perfetto's pages may ask is in use, by this test or by another.

@@ -18,13 +18,21 @@ static const struct view_site site = {
     .target = "https://viewer.example/from/http%3A",
 };
 
-static struct view_answer answer_to(const char *request)
+/* Of a page that needs no viewer. */
+static const struct view_site own_page = {.port = 4711, .token = TOKEN, .file_name = ""};
+
+static struct view_answer answer_of(const struct view_site *asked, const char *request)
 {
     struct view_answer answer;
-    view_request_answer(&site, request, strlen(request), 1234, &answer);
+    view_request_answer(asked, request, strlen(request), 1234, &answer);
     assert_true(answer.head_bytes < sizeof answer.head);
     assert_int_equal(answer.head_bytes, strlen(answer.head));
     return answer;
+}
+
+static struct view_answer answer_to(const char *request)
+{
+    return answer_of(&site, request);
 }
 
 /* Whether the answer has a status, and nothing that it should not. */
@@ -124,5 +132,32 @@ TEST(a_head_ends_with_an_empty_line)
     size_t whole = sizeof text - 1 - strlen("rest");
     for (size_t bytes = 0; bytes < sizeof text; bytes++) {
         assert_int_equal(view_request_bytes(text, bytes), bytes < whole ? 0 : whole);
+    }
+}
+
+TEST(a_page_of_its_own_is_read_by_no_other)
+{
+    static const struct {
+        const char *request;
+        const char *status;
+        bool has_file;
+    } cases[] = {
+        {"GET /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n", "200", true},
+        {"HEAD /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n", "200", false},
+        {"OPTIONS /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n", "405", false},
+        {"GET /" TOKEN "/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403", false},
+        {"GET /" TOKEN "/other HTTP/1.1\r\n" HOST "\r\n", "404", false},
+        {"GET /favicon.ico HTTP/1.1\r\n" HOST "\r\n", "404", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct view_answer answer = answer_of(&own_page, cases[i].request);
+        assert_memory_equal(answer.head + strlen("HTTP/1.1 "), cases[i].status, 3);
+        assert_int_equal(answer.has_file, cases[i].has_file);
+        assert_null(strstr(answer.head, "Access-Control"));
+        assert_null(strstr(answer.head, TOKEN));
+        if (answer.has_file) {
+            assert_contains(answer.head, "Content-Type: text/html; charset=utf-8\r\n");
+            assert_contains(answer.head, "Content-Length: 1234\r\n");
+        }
     }
 }

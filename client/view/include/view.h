@@ -15,8 +15,8 @@
 
 struct view_viewer {
     const char *name;
-    const char *format; /* of `profctl export` */
-    const char *origin; /* of its pages: they alone may read the file */
+    const char *format; /* of `profctl export`; NULL: it is the page of `profctl flamegraph` */
+    const char *origin; /* of its pages: they alone may read the file; NULL: it has no others */
     const char *page;   /* the address of the page, before the file's address, which is escaped */
     const char *file_name; /* what the file is called in its address */
     uint16_t port;         /* the only one that its pages may ask; 0: any */
