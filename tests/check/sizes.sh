@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # No function over 70 lines, tests included. clang-format puts a function's first and last brace alone at the start of a
-# line, so its length is theirs; a script's begins with its name. A file ends where an idea ends; one over 600 lines is named, for a second look.
+# line, so its length is theirs; a script's begins with its name. A file ends where an
+# idea ends; one over 600 lines is named, for a second look.
 . "${0%/*}/lib.sh"
 
 { c_files; shell_files; find client -name '*.js'; } | xargs awk '

@@ -54,13 +54,15 @@ def stacks_of(number, second, is_later):
 
 
 def make(maker, path, is_later=False):
-    """40 seconds with 500 samples each, on two CPUs, not at regular times."""
+    """40 seconds with 500 samples each, on two CPUs, not at regular times: of the ten in a cell of the heat map the first is
+    where it begins, and the last a nanosecond before it ends."""
     recording = begin()
     for number in range(TIMES * 500):
         second = number // 500
         stack, is_kernel = stacks_of(number, second, is_later)
         pid = 200 if EVIL in stack else 100
-        recording.time_ns = 10**12 - 1000 + number * 2_000_000 + (number * 7919) % 1_900_001
+        late_ns = {0: 0, 9: 1_999_999}.get(number % 10, (number * 7919) % 1_900_001)
+        recording.time_ns = 10**12 - 1000 + number * 2_000_000 + late_ns
         recording.stack(pid, [address(name) for name in reversed(stack)], [0xffffffff81000008] if is_kernel else None,
                         tid=101 if pid == 100 and number % 4 == 0 else pid, cpu=number % 2, quality=2 if number % 100 == 99 else 1)
     recording.drops(1, 10**12 + 5 * 10**9, 10**12 + 6 * 10**9, 77)
