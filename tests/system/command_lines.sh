@@ -102,7 +102,7 @@ record() {
     run within
     kill -CONT "${all[@]}"
     all+=("${pids[@]}")
-    expect_run 30 "${all[@]}"
+    expect_run 300 "${all[@]}" # command lines are read last of all that is to be read
     pkill -TERM -P "$recorder" -x profctl || kill -TERM "$recorder"
     wait "$recorder" || fail "$name: $(cat "$WORK/record.out")"
     kill "${all[@]}" 2>/dev/null
