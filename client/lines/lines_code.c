@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * lines_code_read() finds the module's own file by its build-id and has the child disassemble a
- * part of it. What the child answers is checked before it is used (lines_answer.h).
+ * lines_code_read() finds the module's own file by its build-id and has the child disassemble
+ * parts of it. What the child answers is checked before it is used (lines_answer.h).
  */
 #include "lines_code.h"
 
 #include "cleanup.h"
+#include "grow.h"
 #include "lines_build_id.h"
 #include "lines_search.h"
 
@@ -31,37 +32,57 @@ static int find_module(const struct profile *profile, uint32_t module,
 
 static int take_lines(const struct disassembly_line *lines, size_t count, struct lines_code *ret)
 {
-    ret->instructions = calloc(count + 1, sizeof *ret->instructions);
-    if (ret->instructions == NULL) {
+    if (grow(ret->instructions, ret->capacity, ret->count + count) < 0) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        _Static_assert(sizeof ret->instructions->text == sizeof lines->text, "one is copied");
-        ret->instructions[i].address = lines[i].address;
-        memcpy(ret->instructions[i].text, lines[i].text, sizeof lines[i].text);
+        struct lines_instruction *instruction = &ret->instructions[ret->count++];
+        _Static_assert(sizeof instruction->text == sizeof lines->text, "one is copied");
+        instruction->address = lines[i].address;
+        memcpy(instruction->text, lines[i].text, sizeof lines[i].text);
     }
-    ret->count = count;
     return 0;
 }
 
-int lines_code_read(const struct profile *profile, uint32_t module, uint64_t start, uint64_t end,
-                    struct lines_code *ret)
+/* Reads a range up to `end`. */
+static int read_range(struct lines_worker *worker, struct lines_range *range, uint64_t end,
+                      struct lines_code *ret)
+{
+    cleanup_(freep) struct disassembly_line *lines = NULL;
+    size_t count = 0;
+    int r = lines_worker_code(worker, range->start, end, &lines, &count);
+    if (r == 0) {
+        r = take_lines(lines, count, ret);
+    }
+    if (r == 0) {
+        range->read_end = end;
+        range->first = ret->count - count;
+        range->count = count;
+    }
+    return r;
+}
+
+int lines_code_read(const struct profile *profile, uint32_t module, struct lines_range *ranges,
+                    size_t range_count, struct lines_code *ret)
 {
     cleanup_(lines_readers_done) struct lines_readers readers = {0};
-    cleanup_(freep) struct disassembly_line *lines = NULL;
     struct lines_found found = {0};
-    size_t count = 0;
+    uint64_t left = LINES_CODE_BYTES_MAX;
     *ret = (struct lines_code){0};
-    end = end - start > LINES_CODE_BYTES_MAX ? start + LINES_CODE_BYTES_MAX : end;
     int r = find_module(profile, module, &readers, &found);
-    if (r == 0) {
-        r = lines_worker_code(found.worker, start, end, &lines, &count);
-        if (r == -EPIPE || r == -ETIME) {
-            lines_readers_lose(&readers, found.worker, r, found.path);
-            r = -EBADMSG;
+    for (size_t i = 0; i < range_count && i < LINES_CODE_RANGES_MAX && r == 0 && left > 0; i++) {
+        if (ranges[i].start < ranges[i].end) {
+            uint64_t size = ranges[i].end - ranges[i].start;
+            size = size < left ? size : left;
+            left -= size;
+            r = read_range(found.worker, &ranges[i], ranges[i].start + size, ret);
         }
+    }
+    if (r == -EPIPE || r == -ETIME) {
+        lines_readers_lose(&readers, found.worker, r, found.path);
+        r = -EBADMSG;
     }
     free(found.path);
     ret->losses = readers.losses;
-    return r == 0 ? take_lines(lines, count, ret) : r;
+    return r;
 }

@@ -3,7 +3,8 @@
 /*
  * Finds the function first, then counts where in it samples were. Lines are counted once for each
  * different chain of frames, since frames have them; addresses once for each sample that has the
- * function. Instructions take the place of lines where there is no source to be shown.
+ * function. Instructions take the place of lines where there is no source to be shown. Each address
+ * is counted for the function that holds it there and then, and is shown with that one's code only.
  */
 #include "annotation.h"
 
@@ -20,7 +21,7 @@
 /* A function that matches. */
 struct candidate {
     uint32_t name;
-    uint32_t module; /* its path, or INTERN_NONE */
+    uint32_t module; /* of the profile, which tells builds apart; or INTERN_NONE */
 };
 
 struct counts {
@@ -34,6 +35,16 @@ struct row_key {
     uint64_t address;
     uint32_t file;
     uint32_t line;
+    uint32_t part;
+    uint32_t zero;
+};
+
+/* Likewise. */
+struct part_key {
+    uint64_t start;
+    uint64_t end;
+    uint32_t name;
+    uint32_t zero;
 };
 
 struct builder {
@@ -47,10 +58,9 @@ struct builder {
     struct intern keys;       /* struct row_key; an item's number is its row's */
     uint64_t *row_last;       /* owned; by row: the chain or sample that it has counted, + 1 */
     size_t row_last_capacity;
-    bool has_range; /* of the function's code: */
-    uint32_t module;
-    uint64_t start;
-    uint64_t end;
+    struct intern part_keys; /* struct part_key; an item's number is its part's */
+    uint64_t *part_last;     /* owned; by part: the sample that it has counted, + 1 */
+    size_t part_last_capacity;
 };
 
 static void builder_done(struct builder *builder)
@@ -61,6 +71,8 @@ static void builder_done(struct builder *builder)
     free(builder->chain_counts);
     intern_done(&builder->keys);
     free(builder->row_last);
+    intern_done(&builder->part_keys);
+    free(builder->part_last);
 }
 
 void annotation_done(struct annotation *annotation)
@@ -73,6 +85,7 @@ void annotation_done(struct annotation *annotation)
     }
     free(annotation->files);
     free(annotation->rows);
+    free(annotation->parts);
     lines_code_done(&annotation->code);
     *annotation = (struct annotation){0};
 }
@@ -80,11 +93,7 @@ void annotation_done(struct annotation *annotation)
 static int mark_frame(struct builder *builder, uint32_t item)
 {
     const struct profile_frame *frame = profile_frame(builder->profile, item);
-    const struct candidate candidate = {
-        .name = frame->name,
-        .module = frame->module == INTERN_NONE ? INTERN_NONE
-                                               : builder->profile->modules[frame->module].name,
-    };
+    const struct candidate candidate = {.name = frame->name, .module = frame->module};
     return intern_add(&builder->candidates, &candidate, sizeof candidate, &builder->of_frame[item]);
 }
 
@@ -150,6 +159,35 @@ static int choose(struct builder *builder)
     return 0;
 }
 
+static const struct candidate *get_candidate(const struct builder *builder, size_t number)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&builder->candidates, (uint32_t)number, &size_bytes);
+}
+
+/* Says what was chosen. */
+static void describe(struct builder *builder)
+{
+    const struct profile *profile = builder->profile;
+    struct annotation *annotation = builder->annotation;
+    const struct candidate chosen = *get_candidate(builder, builder->chosen);
+    annotation->name = chosen.name;
+    annotation->self = builder->counts[builder->chosen].self;
+    annotation->total = builder->counts[builder->chosen].total;
+    if (chosen.module == INTERN_NONE) {
+        return;
+    }
+    annotation->module = profile->modules[chosen.module].name;
+    annotation->build_id = profile->modules[chosen.module].build_id;
+    for (size_t i = 0; i < builder->candidates.item_count; i++) {
+        const struct candidate *other = get_candidate(builder, i);
+        annotation->other_build_count += i != builder->chosen && builder->counts[i].total > 0 &&
+                                         other->name == chosen.name &&
+                                         other->module != INTERN_NONE &&
+                                         profile->modules[other->module].name == annotation->module;
+    }
+}
+
 /* Counts samples at a place, once for each `number` of a chain or a sample. */
 static int count_place(struct builder *builder, const struct row_key *key, uint64_t number,
                        uint64_t samples, bool is_self)
@@ -163,7 +201,8 @@ static int count_place(struct builder *builder, const struct row_key *key, uint6
     }
     struct annotation_row *row = &annotation->rows[item];
     if (item == annotation->row_count) {
-        *row = (struct annotation_row){key->file, key->line, key->address, 0, 0};
+        *row = (struct annotation_row){
+            .file = key->file, .line = key->line, .address = key->address, .part = key->part};
         builder->row_last[item] = 0;
         annotation->row_count++;
     }
@@ -193,28 +232,49 @@ static int count_lines(struct builder *builder)
     return r;
 }
 
-/* Which code the function has, as the recording or its file says. */
-static void find_range(struct builder *builder, const struct profile_sample *sample,
-                       const struct stack_place *place, const struct module_address *at)
+/* The function whose code a place is in, as the recording or its file says. */
+static struct part_key find_part(const struct profile *profile, const struct profile_sample *sample,
+                                 const struct stack_place *place, const struct module_address *at)
 {
-    struct defined_function defined;
+    struct part_key key = {.name =
+                               profile_frame(profile, place->frames[place->frame_count - 1])->name};
     const struct unnamed_function *unnamed =
-        unnamed_find(&builder->profile->unnamed, at->module, at->address);
-    if (builder->has_range) {
-        return;
-    }
+        unnamed_find(&profile->unnamed, at->module, at->address);
+    struct defined_function defined;
     if (unnamed != NULL) {
-        builder->start = unnamed->start;
-        builder->end = unnamed->end;
-    } else if (defined_function_find(builder->profile, sample, place, &defined)) {
+        key.start = unnamed->start;
+        key.end = unnamed->end;
+    } else if (defined_function_find(profile, sample, place, &defined)) {
         uint64_t instruction = place->address - (place->is_caller && place->address > 0 ? 1 : 0);
-        builder->start = at->address - (instruction - defined.start);
-        builder->end = builder->start + defined.size_bytes;
-    } else {
-        return;
+        key.start = at->address - (instruction - defined.start);
+        key.end = key.start + defined.size_bytes;
     }
-    builder->module = at->module;
-    builder->has_range = builder->start < builder->end;
+    return key;
+}
+
+/* Counts a sample in a part, once for each `number`. */
+static int count_part(struct builder *builder, const struct part_key *key, uint64_t number,
+                      bool is_self, uint32_t *ret_part)
+{
+    struct annotation *annotation = builder->annotation;
+    uint32_t item = 0;
+    int r = intern_add(&builder->part_keys, key, sizeof *key, &item);
+    if (r < 0 || grow(annotation->parts, annotation->part_capacity, (size_t)item + 1) < 0 ||
+        grow(builder->part_last, builder->part_last_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    struct annotation_part *part = &annotation->parts[item];
+    if (item == annotation->part_count) {
+        *part = (struct annotation_part){.name = key->name,
+                                         .range = {.start = key->start, .end = key->end}};
+        builder->part_last[item] = 0;
+        annotation->part_count++;
+    }
+    part->self += is_self;
+    part->total += builder->part_last[item] != number;
+    builder->part_last[item] = number;
+    *ret_part = item;
+    return 0;
 }
 
 /* Counts the addresses at which a sample is in the function: in its code, which has that of
@@ -235,9 +295,10 @@ static int count_sample(struct builder *builder, size_t number)
         if (!is_in || !place_find_module(builder->profile, sample, &place, &at)) {
             continue;
         }
-        const struct row_key key = {.address = at.address, .file = INTERN_NONE};
-        r = count_place(builder, &key, number + 1, 1, is_leaf);
-        find_range(builder, sample, &place, &at);
+        struct row_key key = {.address = at.address, .file = INTERN_NONE};
+        const struct part_key part = find_part(builder->profile, sample, &place, &at);
+        r = count_part(builder, &part, number + 1, is_leaf, &key.part);
+        r = r == 0 ? count_place(builder, &key, number + 1, 1, is_leaf) : r;
     }
     return r;
 }
@@ -270,6 +331,7 @@ static int compare_rows(const void *left, const void *right, void *userdata)
         r = strcmp(profile_text(profile, a->file), profile_text(profile, b->file));
     }
     r = r == 0 ? compare_u64(a->line, b->line) : r;
+    r = r == 0 ? compare_u64(a->part, b->part) : r;
     return r == 0 ? compare_u64(a->address, b->address) : r;
 }
 
@@ -291,6 +353,73 @@ static uint64_t sum_self(const struct annotation *annotation)
     return sum;
 }
 
+/* A part, and the number that its rows have of it. */
+struct counted_part {
+    struct annotation_part part;
+    size_t number;
+};
+
+static int compare_parts(const void *left, const void *right)
+{
+    const struct counted_part *a = left;
+    const struct counted_part *b = right;
+    int r = compare_u64(b->part.self, a->part.self);
+    r = r == 0 ? compare_u64(b->part.total, a->part.total) : r;
+    r = r == 0 ? compare_u64(a->part.range.start, b->part.range.start) : r;
+    return r == 0 ? compare_u64(a->number, b->number) : r;
+}
+
+/* Sorts the parts, and the rows by them. */
+static int sort_parts(struct builder *builder)
+{
+    struct annotation *annotation = builder->annotation;
+    size_t count = annotation->part_count;
+    cleanup_(freep) struct counted_part *counted = calloc(count + 1, sizeof *counted);
+    cleanup_(freep) size_t *ranks = calloc(count + 1, sizeof *ranks);
+    if (counted == NULL || ranks == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        counted[i] = (struct counted_part){annotation->parts[i], i};
+    }
+    qsort(counted, count, sizeof *counted, compare_parts);
+    for (size_t i = 0; i < count; i++) {
+        annotation->parts[i] = counted[i].part;
+        ranks[counted[i].number] = i;
+    }
+    for (size_t i = 0; i < annotation->row_count; i++) {
+        annotation->rows[i].part = ranks[annotation->rows[i].part];
+    }
+    sort_rows(builder);
+    for (size_t i = annotation->row_count; i-- > 0;) {
+        struct annotation_part *part = &annotation->parts[annotation->rows[i].part];
+        part->first_row = i;
+        part->row_count++;
+    }
+    return 0;
+}
+
+/* Reads the instructions of the parts, as far as they are on this machine. */
+static int read_code(struct builder *builder)
+{
+    struct annotation *annotation = builder->annotation;
+    uint32_t module = get_candidate(builder, builder->chosen)->module;
+    cleanup_(freep) struct lines_range *ranges = calloc(annotation->part_count + 1, sizeof *ranges);
+    if (ranges == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < annotation->part_count; i++) {
+        ranges[i] = annotation->parts[i].range;
+    }
+    int r = module == INTERN_NONE ? 0
+                                  : lines_code_read(builder->profile, module, ranges,
+                                                    annotation->part_count, &annotation->code);
+    for (size_t i = 0; i < annotation->part_count; i++) {
+        annotation->parts[i].range = ranges[i];
+    }
+    return r == -ENOMEM ? r : 0;
+}
+
 /* Lines become instructions, if there are any to be shown, or if no line is known. */
 static int take_code(struct builder *builder)
 {
@@ -301,17 +430,13 @@ static int take_code(struct builder *builder)
     annotation->row_count = 0;
     intern_done(&builder->keys);
     int r = count_addresses(builder);
-    if (r == 0 && builder->has_range) {
-        r = lines_code_read(builder->profile, builder->module, builder->start, builder->end,
-                            &annotation->code);
-        r = r == -ENOMEM ? r : 0;
-    }
+    r = r == 0 ? sort_parts(builder) : r;
+    r = r == 0 ? read_code(builder) : r;
     bool is_better = annotation->code.count > 0 || annotation->missing_source == INTERN_NONE;
     free(is_better ? lines.rows : annotation->rows);
     if (is_better) {
         annotation->kind = ANNOTATION_CODE;
         annotation->self = sum_self(annotation);
-        sort_rows(builder);
     } else {
         annotation->rows = lines.rows;
         annotation->row_capacity = lines.row_capacity;
@@ -322,20 +447,19 @@ static int take_code(struct builder *builder)
 
 int annotation_build(const struct profile *profile, const char *function, struct annotation *ret)
 {
-    *ret =
-        (struct annotation){.sample_count = profile->sample_count, .missing_source = INTERN_NONE};
+    *ret = (struct annotation){
+        .module = INTERN_NONE,
+        .build_id = INTERN_NONE,
+        .sample_count = profile->sample_count,
+        .missing_source = INTERN_NONE,
+    };
     cleanup_(builder_done) struct builder builder = {.profile = profile, .annotation = ret};
     int r = mark_frames(&builder, function);
     r = r == 0 ? choose(&builder) : r;
     if (r != 0) {
         return r;
     }
-    size_t size_bytes = 0;
-    const struct candidate *chosen = intern_bytes(&builder.candidates, builder.chosen, &size_bytes);
-    ret->name = chosen->name;
-    ret->module = chosen->module;
-    ret->self = builder.counts[builder.chosen].self;
-    ret->total = builder.counts[builder.chosen].total;
+    describe(&builder);
     r = count_lines(&builder);
     if (r < 0) {
         return r;

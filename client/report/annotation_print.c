@@ -14,10 +14,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HOT_PERCENT   5
-#define NUMBERS_WIDTH ((size_t)18) /* of the percentages, with their gaps */
+#define HOT_PERCENT           5
+#define INSTRUCTION_BYTES_MAX ((uint64_t)15)
+#define NUMBERS_WIDTH         ((size_t)18) /* of the percentages, with their gaps */
 
-/* What is being printed: a file's lines, or all of the code. */
+/* What is being printed: a file's lines, or a part of the code. */
 struct listing {
     const struct page *page;
     const struct annotation *annotation;
@@ -140,14 +141,28 @@ static void print_files(const struct page *page, const struct profile *profile,
     }
 }
 
+/* The instructions of a part. */
+static const struct lines_instruction *instructions_of(const struct annotation *annotation,
+                                                       const struct annotation_part *part)
+{
+    return part->range.count == 0 ? NULL : &annotation->code.instructions[part->range.first];
+}
+
+/* The address behind an instruction. Behind the last one that was read, code may go on. */
+static uint64_t instruction_end(const struct annotation *annotation,
+                                const struct annotation_part *part, size_t number)
+{
+    const struct lines_instruction *at = &instructions_of(annotation, part)[number];
+    uint64_t longest = at->address + INSTRUCTION_BYTES_MAX;
+    return number + 1 < part->range.count   ? at[1].address
+           : longest < part->range.read_end ? longest
+                                            : part->range.read_end;
+}
+
 /* The row of an instruction: the address of a caller is one within it. */
-static const struct annotation_row *row_of(const struct listing *listing, size_t number,
+static const struct annotation_row *row_of(const struct listing *listing, uint64_t end,
                                            size_t *next, struct annotation_row *sum)
 {
-    const struct annotation *annotation = listing->annotation;
-    uint64_t end = number + 1 < annotation->code.count
-                       ? annotation->code.instructions[number + 1].address
-                       : UINT64_MAX;
     *sum = (struct annotation_row){0};
     for (; *next < listing->row_count && listing->rows[*next].address < end; (*next)++) {
         sum->self += listing->rows[*next].self;
@@ -156,58 +171,92 @@ static const struct annotation_row *row_of(const struct listing *listing, size_t
     return sum->total > 0 ? sum : NULL;
 }
 
-static void print_instructions(const struct listing *listing)
+static void print_instruction(const struct listing *listing, const struct annotation_row *row,
+                              const struct lines_instruction *instruction)
 {
-    const struct annotation *annotation = listing->annotation;
     char place[24];
+    (void)snprintf(place, sizeof place, "%#" PRIx64, instruction->address);
+    print_line(listing, row, place, instruction->text);
+}
+
+/* Prints the rows from `*next` on that are before `until`: their instructions were not read. */
+static void print_addresses(const struct listing *listing, size_t *next, uint64_t until)
+{
+    char place[24];
+    for (; *next < listing->row_count && listing->rows[*next].address < until; (*next)++) {
+        (void)snprintf(place, sizeof place, "%#" PRIx64, listing->rows[*next].address);
+        print_line(listing, &listing->rows[*next], place, "");
+    }
+}
+
+static void print_instructions(const struct listing *listing, const struct annotation_part *part)
+{
+    const struct lines_instruction *instructions = instructions_of(listing->annotation, part);
     size_t next_row = 0;
     size_t shown_until = 0; /* instructions */
-    for (size_t i = 0; i < annotation->code.count; i++) {
+    for (size_t i = 0; i < part->range.count; i++) {
         struct annotation_row sum;
-        const struct annotation_row *row = row_of(listing, i, &next_row, &sum);
+        print_addresses(listing, &next_row, instructions[i].address);
+        const struct annotation_row *row =
+            row_of(listing, instruction_end(listing->annotation, part, i), &next_row, &sum);
         if (row == NULL && i >= shown_until) {
             continue;
         }
-        size_t from = row == NULL ? i : i > ANNOTATION_AROUND ? i - ANNOTATION_AROUND : 0;
         if (row != NULL && i >= shown_until) {
+            size_t from = i > ANNOTATION_AROUND ? i - ANNOTATION_AROUND : 0;
             if (shown_until > 0 && from > shown_until) {
                 print_gap(listing);
             }
             from = from > shown_until ? from : shown_until;
             for (size_t before = from; before < i; before++) {
-                (void)snprintf(place, sizeof place, "%#" PRIx64,
-                               annotation->code.instructions[before].address);
-                print_line(listing, NULL, place, annotation->code.instructions[before].text);
+                print_instruction(listing, NULL, &instructions[before]);
             }
         }
-        (void)snprintf(place, sizeof place, "%#" PRIx64, annotation->code.instructions[i].address);
-        print_line(listing, row, place, annotation->code.instructions[i].text);
+        print_instruction(listing, row, &instructions[i]);
         shown_until = row == NULL ? shown_until : i + 1 + ANNOTATION_AROUND;
     }
+    print_addresses(listing, &next_row, UINT64_MAX);
 }
 
-static void print_code(const struct page *page, const struct annotation *annotation)
+/* Says whose code a part is, where that is not said by what stands above all. */
+static void print_part_name(const struct page *page, const struct profile *profile,
+                            const struct annotation *annotation, const struct annotation_part *part)
 {
-    char place[24];
-    uint64_t last =
-        annotation->row_count == 0 ? 0 : annotation->rows[annotation->row_count - 1].address;
-    int width = snprintf(NULL, 0, "%#" PRIx64, last);
-    const struct listing listing = {
-        .page = page,
-        .annotation = annotation,
-        .rows = annotation->rows,
-        .row_count = annotation->row_count,
-        .place_width = width > 7 ? (size_t)width : 7,
-    };
-    print_titles(&listing, "address", annotation->code.count > 0 ? "instruction" : "");
-    if (annotation->code.count > 0) {
-        print_instructions(&listing);
+    struct page_text text;
+    bool is_inlined = part->name != annotation->name;
+    if ((annotation->part_count == 1 && !is_inlined) || !page_text_begin(&text)) {
+        return;
     }
-    for (size_t i = 0; i < annotation->row_count && annotation->code.count == 0; i++) {
-        (void)snprintf(place, sizeof place, "%#" PRIx64, annotation->rows[i].address);
-        print_line(&listing, &annotation->rows[i], place, "");
+    (void)fputs(is_inlined ? "Inlined into " : "", text.file);
+    text_print(text.file, profile_text(profile, part->name));
+    if (part->range.start < part->range.end) {
+        (void)fprintf(text.file, " at %#" PRIx64, part->range.start);
     }
-    (void)fputc('\n', page->file);
+    (void)fprintf(text.file, ": %.2f %% of the samples, %.2f %% with what was called there.\n",
+                  percent_of(part->self, annotation->sample_count),
+                  percent_of(part->total, annotation->sample_count));
+    page_text_end(&text, page, PAGE_PLAIN);
+}
+
+static void print_code(const struct page *page, const struct profile *profile,
+                       const struct annotation *annotation)
+{
+    for (size_t i = 0; i < annotation->part_count; i++) {
+        const struct annotation_part *part = &annotation->parts[i];
+        const struct annotation_row *rows = &annotation->rows[part->first_row];
+        int width = snprintf(NULL, 0, "%#" PRIx64, rows[part->row_count - 1].address);
+        const struct listing listing = {
+            .page = page,
+            .annotation = annotation,
+            .rows = rows,
+            .row_count = part->row_count,
+            .place_width = width > 7 ? (size_t)width : 7,
+        };
+        print_part_name(page, profile, annotation, part);
+        print_titles(&listing, "address", part->range.count > 0 ? "instruction" : "");
+        print_instructions(&listing, part);
+        (void)fputc('\n', page->file);
+    }
 }
 
 /* What is shown, and what is not and why. */
@@ -220,12 +269,24 @@ static void write_heading(FILE *file, const struct profile *profile,
         (void)fputs(" of ", file);
         text_print(file, profile_text(profile, annotation->module));
     }
+    if (annotation->other_build_count > 0) {
+        (void)fputs(" with build-id ", file);
+        text_print(file, profile_text(profile, annotation->build_id));
+    }
     (void)fprintf(file, ": %.2f %% of the samples, %.2f %% with what it called.",
                   percent_of(annotation->self, annotation->sample_count),
                   percent_of(annotation->total, annotation->sample_count));
     if (annotation->other_count > 0) {
         (void)fprintf(file, " %zu more functions match, with fewer samples.",
                       annotation->other_count);
+    }
+    if (annotation->other_build_count > 0) {
+        (void)fprintf(file, " Of them %zu in other builds of the module.",
+                      annotation->other_build_count);
+    }
+    if (annotation->kind == ANNOTATION_CODE && annotation->part_count > 1) {
+        (void)fprintf(file, " Its code is in %zu places, each shown by itself.",
+                      annotation->part_count);
     }
     if (annotation->missing_source != INTERN_NONE) {
         (void)fputs(" Its source is not on this machine: ", file);
@@ -256,24 +317,31 @@ void annotation_print_text(const struct page *page, const struct profile *profil
     if (annotation->kind == ANNOTATION_SOURCE) {
         print_files(page, profile, annotation);
     } else {
-        print_code(page, annotation);
+        print_code(page, profile, annotation);
     }
 }
 
 /* The text of a row, or NULL. */
 static const char *text_of(const struct annotation *annotation, const struct annotation_row *row)
 {
-    const struct annotation_file *file = annotation_find_file(annotation, row->file);
     if (annotation->kind == ANNOTATION_SOURCE) {
+        const struct annotation_file *file = annotation_find_file(annotation, row->file);
         return row->line == 0 ? NULL : annotation_find_text(file, row->line);
     }
-    const char *text = NULL;
-    for (size_t i = 0;
-         i < annotation->code.count && annotation->code.instructions[i].address <= row->address;
-         i++) {
-        text = annotation->code.instructions[i].text;
+    const struct annotation_part *part = &annotation->parts[row->part];
+    size_t low = 0; /* the instructions before it begin at the address or below */
+    size_t high = part->range.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (instructions_of(annotation, part)[middle].address <= row->address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    return text;
+    return low == 0 || row->address >= instruction_end(annotation, part, low - 1)
+               ? NULL
+               : instructions_of(annotation, part)[low - 1].text;
 }
 
 static void print_json_row(struct json_out *out, const struct profile *profile,
@@ -289,7 +357,14 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
             json_out_raw(out, "line", NULL);
         }
     } else {
-        json_out_u64(out, "address", row->address);
+        const struct annotation_part *part = &annotation->parts[row->part];
+        json_out_hex(out, "address", row->address);
+        json_out_string(out, "of", profile_text(profile, part->name));
+        if (part->range.start < part->range.end) {
+            json_out_hex(out, "start", part->range.start);
+        } else {
+            json_out_raw(out, "start", NULL);
+        }
     }
     json_out_string(out, "text", text_of(annotation, row));
     json_out_u64(out, "self", row->self);
@@ -309,6 +384,9 @@ void annotation_print_json(FILE *file, const struct profile *profile, const stru
     json_out_string(&out, "module",
                     annotation->module == INTERN_NONE ? NULL
                                                       : profile_text(profile, annotation->module));
+    json_out_string(
+        &out, "build_id",
+        annotation->build_id == INTERN_NONE ? NULL : profile_text(profile, annotation->build_id));
     json_out_u64(&out, "self", annotation->self);
     json_out_u64(&out, "total", annotation->total);
     json_out_u64(&out, "others", annotation->other_count);

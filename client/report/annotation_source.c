@@ -165,24 +165,28 @@ static int read_file(const struct profile *profile, struct annotation *annotatio
     struct stat status;
     struct annotation_file *file = &annotation->files[annotation->file_count++];
     *file = (struct annotation_file){.file = group->file};
-    cleanup_(closep) int fd = regular_file_open(profile_text(profile, group->file));
-    if (fd < 0 || fstat(fd, &status) < 0 || (uint64_t)status.st_size > SOURCE_BYTES_MAX ||
+    int fd = regular_file_open(profile_text(profile, group->file));
+    cleanup_(fclosep) FILE *stream = fd < 0 ? NULL : fdopen(fd, "re");
+    if (fd >= 0 && stream == NULL) {
+        close_fd(fd);
+        return -ENOMEM;
+    }
+    if (stream == NULL || fstat(fd, &status) < 0 || (uint64_t)status.st_size > SOURCE_BYTES_MAX ||
         allowance->read_bytes == 0) {
         return 0;
     }
     cleanup_(freep) struct source *source = calloc(1, sizeof *source);
-    cleanup_(fclosep) FILE *stream = source == NULL ? NULL : fdopen(fd, "r");
-    if (stream == NULL) {
+    if (source == NULL) {
         return -ENOMEM;
     }
-    fd = -1; /* the stream's */
     source->file = stream;
     source->line = 1;
     source->rows = &annotation->rows[group->first_row];
     source->row_count = group->row_count;
-    file->is_read = true;
-    annotation->has_newer_source |= is_newer(profile, &status);
-    return read_lines(source, file, allowance);
+    int r = read_lines(source, file, allowance);
+    file->is_read = ferror(stream) == 0;
+    annotation->has_newer_source |= file->is_read && is_newer(profile, &status);
+    return r;
 }
 
 static int compare_groups(const void *left, const void *right)

@@ -6,6 +6,9 @@
  * and the source is on this machine, else by instructions. `self` counts the samples that were
  * there, `total` also those that were in what the function had called from there, each stack once.
  * By lines, functions that were inlined are called; by instructions they are a part of the code.
+ *
+ * A function is one of one build of a module. Code of that name may be in several places: several
+ * static functions have it, or it was inlined. Each such place is a part with its own instructions.
  */
 
 #include "lines_code.h"
@@ -27,9 +30,21 @@ enum annotation_kind {
 struct annotation_row {
     uint32_t file;    /* of the profile's texts, or INTERN_NONE; of source, as the next */
     uint32_t line;    /* 0: not known */
-    uint64_t address; /* the module's own; of code */
+    uint64_t address; /* the module's own; of code, as the next */
+    size_t part;
     uint64_t self;
     uint64_t total;
+};
+
+/* The function in whose code samples were: the one that is shown, or one that it was inlined into.
+ */
+struct annotation_part {
+    uint32_t name; /* of the profile's texts */
+    uint64_t self;
+    uint64_t total;
+    struct lines_range range; /* empty where its code is not known */
+    size_t first_row;
+    size_t row_count;
 };
 
 /* A line of source that is shown, hot or not. */
@@ -40,19 +55,24 @@ struct annotation_text {
 
 struct annotation {
     enum annotation_kind kind;
-    uint32_t name;   /* of the function; of the profile's texts */
-    uint32_t module; /* its path; or INTERN_NONE */
+    uint32_t name;     /* of the function; of the profile's texts */
+    uint32_t module;   /* its path; or INTERN_NONE */
+    uint32_t build_id; /* of the module, in hex; "" where it has none; or INTERN_NONE */
     uint64_t self;
     uint64_t total;
-    size_t other_count; /* functions that also match, with fewer samples */
+    size_t other_count;       /* functions that also match, with fewer samples */
+    size_t other_build_count; /* of them: of this name, in other builds of the module */
     uint64_t sample_count;
     uint32_t missing_source; /* the file of most samples, if it cannot be read; or INTERN_NONE */
     bool has_newer_source;   /* a file was changed after the recording */
-    struct annotation_row *rows; /* owned; by file and line, or by address */
+    struct annotation_row *rows; /* owned; by file and line, or by part and address */
     size_t row_capacity;
     size_t row_count;
     struct annotation_file *files; /* owned; source files; the one of most samples first */
     size_t file_count;
+    struct annotation_part *parts; /* owned; of code; the one with the most samples first */
+    size_t part_capacity;
+    size_t part_count;
     struct lines_code code; /* the instructions, where their file is there */
 };
 
