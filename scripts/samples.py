@@ -15,6 +15,10 @@ def completed(records):
     """Yields each sample as an object with `cpu`, `user_stack` and, where it is told, `quality`."""
     waiting = {}
     for record in records:
+        if record["record"] == "segment":  # whose ids are its own
+            for samples in waiting.values():
+                yield from samples
+            waiting = {}
         if record["record"] != "sample":
             continue
         completed = record.get("continuation_completion")

@@ -222,7 +222,8 @@ static void print_json(FILE *file, const struct fxt_record *record)
     const struct field *field = NULL;
     struct value value;
     json_out_begin(&out, NULL, '{');
-    json_out_string(&out, "record", record_name(record));
+    json_out_string(&out, "record",
+                    record->kind == FXT_RECORD_MAGIC ? "segment" : record_name(record));
     while ((field = next_field(record, field, &value)) != NULL) {
         print_json_field(&out, field, &value);
     }
@@ -320,9 +321,8 @@ void dump_print_text(FILE *file, const struct fxt_record *record)
 
 void dump_print_json(FILE *file, const struct fxt_record *record)
 {
-    static const unsigned left_out = 1U << FXT_RECORD_MAGIC | 1U << FXT_RECORD_PROVIDER |
-                                     1U << FXT_RECORD_INITIALIZATION | 1U << FXT_RECORD_STRING |
-                                     1U << FXT_RECORD_OTHER;
+    static const unsigned left_out = 1U << FXT_RECORD_PROVIDER | 1U << FXT_RECORD_INITIALIZATION |
+                                     1U << FXT_RECORD_STRING | 1U << FXT_RECORD_OTHER;
     bool is_empty = record->kind == FXT_RECORD_DATA && record->data.payload_bytes == 0;
     if (!is_empty && (left_out >> record->kind & 1) == 0) {
         print_lines(file, record, print_json);

@@ -82,11 +82,11 @@ class Recording:
         self.processes = collections.defaultdict(Process)
         self.symbols = collections.defaultdict(Symbols)
         self.lines = []  # of samples
-        self.sessions = 0
+        self.segments = 0
 
     def load(self, path):
-        readers = {"sample": self.refuse_sample, "process": self.add_name, "module": self.add_module, "mmap": self.add_mmap,
-                   "data": self.add_data}
+        readers = {"segment": self.count_segment, "sample": self.refuse_sample, "process": self.add_name,
+                   "module": self.add_module, "mmap": self.add_mmap, "data": self.add_data}
         with open(path, encoding="utf-8") as file:
             for line in file:
                 if line.startswith(SAMPLE_BEGINS):
@@ -96,10 +96,13 @@ class Recording:
                 reader = readers.get(record["record"])
                 if reader is not None:
                     reader(record)
-        if self.sessions != 1:
-            raise ValueError(f"{path}: {self.sessions} segments, and this reader takes one")
+        if self.segments != 1:
+            raise ValueError(f"{path}: {self.segments} segments, and this reader takes one")
         for process in self.processes.values():
             process.sort()
+
+    def count_segment(self, _):
+        self.segments += 1
 
     def refuse_sample(self, record):
         raise ValueError(f"a sample that is laid out in another way: {record}")
@@ -117,9 +120,7 @@ class Recording:
 
     def add_data(self, record):
         value = record["value"]
-        if record["name"] == "cpu-profilerd.session":
-            self.sessions += 1
-        elif record["name"] == "cpu-profilerd.symbols":
+        if record["name"] == "cpu-profilerd.symbols":
             self.symbols[value["build_id"], value["module"]].add(int(value["start"], 16), value["size"], value["name"])
 
     def frame(self, process, address, count):
