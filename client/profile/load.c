@@ -15,6 +15,7 @@
 #include "json.h"
 #include "loader.h"
 #include "recording.h"
+#include "session_clock.h"
 #include "tables.h"
 
 #include <stdio.h>
@@ -464,21 +465,24 @@ static int tell_orphans(struct profile *profile)
 static int finish(struct loader *loader)
 {
     struct profile *profile = loader->profile;
-    names_seal(&profile->tables->names);
-    symbols_seal(&profile->tables->symbols);
-    int r = owners_seal(&profile->tables->owners, &profile->texts);
+    int r = recorded_books_close(&loader->books, &profile->books_json);
+    if (r == 0) {
+        r = session_clock_unify(profile, &loader->books);
+    }
     if (r < 0) {
         return r;
     }
-    r = pending_stacks_settle(&loader->pending, profile);
+    names_seal(&profile->tables->names);
+    symbols_seal(&profile->tables->symbols);
+    r = owners_seal(&profile->tables->owners, &profile->texts);
+    if (r == 0) {
+        r = pending_stacks_settle(&loader->pending, profile);
+    }
     if (r == 0) {
         r = complete_samples(profile);
     }
     if (r == 0) {
         r = mappings_seal(&profile->tables->mappings);
-    }
-    if (r == 0) {
-        r = recorded_books_close(&loader->books, &profile->session_json, &profile->books_json);
     }
     if (r == 0) {
         r = tell_orphans(profile);

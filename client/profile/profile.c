@@ -7,15 +7,12 @@
 
 #include "cleanup.h"
 #include "json.h"
+#include "session_clock.h"
 #include "tables.h"
-
-#include <errno.h>
 
 #define QUALITY_COMPLETE 1
 #define QUALITY_STITCHED 6
 #define QUALITY_UNPROVED 7
-
-#define TIME_END_NS 0x1p63
 
 struct profile *profile_free(struct profile *profile)
 {
@@ -37,6 +34,10 @@ struct profile *profile_free(struct profile *profile)
         unnamed_done(&profile->unnamed);
         free(profile->groups);
         free(profile->drops);
+        for (size_t i = 0; i < profile->session_count; i++) {
+            free(profile->session_jsons[i]);
+        }
+        free(profile->session_jsons);
         free(profile->session_json);
         free(profile->books_json);
         free(profile);
@@ -158,31 +159,7 @@ uint64_t profile_period_ns(const struct profile *profile)
     return period_ns;
 }
 
-/* A time in nanoseconds, as a text or a number. Above 2^53, which is 104 days, a number is exact to
- * less than a microsecond. */
-static bool read_time(const cJSON *item, int64_t *ret)
-{
-    if (cJSON_IsString(item)) {
-        char *end = NULL;
-        errno = 0;
-        *ret = strtoll(item->valuestring, &end, 10);
-        return errno == 0 && end != item->valuestring && *end == '\0' && *ret >= 0;
-    }
-    bool is_time =
-        json_is_integer(item) && item->valuedouble >= 0 && item->valuedouble < TIME_END_NS;
-    *ret = is_time ? (int64_t)item->valuedouble : 0;
-    return is_time;
-}
-
 bool profile_wall_offset_ns(const struct profile *profile, int64_t *ret)
 {
-    cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
-    int64_t boot_ns = 0;
-    int64_t wall_ns = 0;
-    if (!read_time(cJSON_GetObjectItemCaseSensitive(session, "created_boot_ns"), &boot_ns) ||
-        !read_time(cJSON_GetObjectItemCaseSensitive(session, "created_realtime_ns"), &wall_ns)) {
-        return false;
-    }
-    *ret = wall_ns - boot_ns;
-    return true;
+    return session_clock_offset_ns(profile->session_json, ret);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Adds up the books of a recording's segments. The session of a segment is known only at its end,
- * since its records may have any order. All members that are there are added, also counters of a
- * newer version.
+ * Finds the session of each of a recording's segments, and adds up their books. The session of a
+ * segment is known only at its end, since its records may have any order. All members that are
+ * there are added, also counters of a newer version.
  */
 #include "recorded_books.h"
 
@@ -19,12 +19,13 @@
 void recorded_books_done(struct recorded_books *recorded)
 {
     for (size_t i = 0; i < recorded->sessions.item_count; i++) {
-        free(recorded->books[i]);
+        free(recorded->told[i].session_json);
+        free(recorded->told[i].books_json);
     }
-    free(recorded->books);
+    free(recorded->told);
+    free(recorded->of_segments);
     free(recorded->session_json);
     free(recorded->books_json);
-    free(recorded->last_session_json);
     intern_done(&recorded->sessions);
     *recorded = (struct recorded_books){0};
 }
@@ -40,45 +41,46 @@ int recorded_books_take(struct recorded_books *recorded, const struct fxt_data *
     return 0;
 }
 
-/* Where the books of this segment's session are kept; a segment without its name has its own. */
-static int find_books(struct recorded_books *recorded, char ***ret_books)
+/* The session of this segment; one that has no name is a session of its own. */
+static int find_session(struct recorded_books *recorded, uint32_t *ret)
 {
     cleanup_(json_freep) cJSON *session =
         recorded->session_json == NULL ? NULL : cJSON_Parse(recorded->session_json);
     const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "session"));
     size_t number = recorded->sessions.item_count;
-    uint32_t item = 0;
-    if (grow(recorded->books, recorded->books_capacity, number + 1) < 0) {
+    if (grow(recorded->told, recorded->told_capacity, number + 1) < 0) {
         return -ENOMEM;
     }
+    recorded->told[number] = (struct recorded_session){0};
     /* No id is such a number: it ends with its first NUL. */
-    int r = id == NULL ? intern_add(&recorded->sessions, &number, sizeof number, &item)
-                       : intern_add(&recorded->sessions, id, strlen(id) + 1, &item);
-    if (r < 0) {
-        return r;
+    return id == NULL ? intern_add(&recorded->sessions, &number, sizeof number, ret)
+                      : intern_add(&recorded->sessions, id, strlen(id) + 1, ret);
+}
+
+/* Puts what came, if it did, in the place of what had come before. */
+static void keep_last(char **kept, char **came)
+{
+    if (*came != NULL) {
+        free(*kept);
+        *kept = take_ptr(*came);
     }
-    if (item == number) {
-        recorded->books[item] = NULL;
-    }
-    *ret_books = &recorded->books[item];
-    return 0;
 }
 
 int recorded_books_end_segment(struct recorded_books *recorded)
 {
-    if (recorded->books_json != NULL) {
-        char **books = NULL;
-        int r = find_books(recorded, &books);
+    uint32_t item = INTERN_NONE;
+    if (grow(recorded->of_segments, recorded->segment_capacity, recorded->segment_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    if (recorded->session_json != NULL || recorded->books_json != NULL) {
+        int r = find_session(recorded, &item);
         if (r < 0) {
             return r;
         }
-        free(*books);
-        *books = take_ptr(recorded->books_json);
+        keep_last(&recorded->told[item].session_json, &recorded->session_json);
+        keep_last(&recorded->told[item].books_json, &recorded->books_json);
     }
-    if (recorded->session_json != NULL) {
-        free(recorded->last_session_json);
-        recorded->last_session_json = take_ptr(recorded->session_json);
-    }
+    recorded->of_segments[recorded->segment_count++] = item;
     return 0;
 }
 
@@ -149,38 +151,30 @@ static bool add_counts(cJSON *sum, const cJSON *books)
     return true;
 }
 
-/* The sum of all books as a text. */
-static char *add_books(const struct recorded_books *recorded)
+/* The sum of all books as a text, or NULL where there are none. */
+static int add_books(const struct recorded_books *recorded, char **ret)
 {
     cleanup_(json_freep) cJSON *sum = NULL;
     for (size_t i = 0; i < recorded->sessions.item_count; i++) {
-        cJSON *books = cJSON_Parse(recorded->books[i]);
-        bool good = books != NULL;
+        const char *books_json = recorded->told[i].books_json;
+        cJSON *books = books_json == NULL ? NULL : cJSON_Parse(books_json);
+        bool good = books != NULL || books_json == NULL;
         if (sum == NULL) {
             sum = books;
-        } else {
-            good = good && add_counts(sum, books);
+        } else if (books != NULL) {
+            good = add_counts(sum, books);
             cJSON_Delete(books);
         }
         if (!good) {
-            return NULL;
+            return -ENOMEM;
         }
     }
-    return cJSON_PrintUnformatted(sum);
+    *ret = sum == NULL ? NULL : cJSON_PrintUnformatted(sum);
+    return sum != NULL && *ret == NULL ? -ENOMEM : 0;
 }
 
-int recorded_books_close(struct recorded_books *recorded, char **ret_session_json,
-                         char **ret_books_json)
+int recorded_books_close(struct recorded_books *recorded, char **ret_books_json)
 {
-    char *books_json = NULL;
     int r = recorded_books_end_segment(recorded);
-    if (r == 0 && recorded->sessions.item_count > 0) {
-        books_json = add_books(recorded);
-        r = books_json == NULL ? -ENOMEM : 0;
-    }
-    if (r == 0) {
-        *ret_session_json = take_ptr(recorded->last_session_json);
-        *ret_books_json = books_json;
-    }
-    return r;
+    return r < 0 ? r : add_books(recorded, ret_books_json);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reads the session's object, which may come from any user's file: what is of another type than it
- * should be counts as not there.
+ * Reads objects of sessions, which may come from any user's file: what is of another type than it
+ * should be counts as not there. Of several sessions, what all have in common is kept as of one,
+ * and hosts and parts of machines are put together.
  */
 #include "session_facts.h"
 
@@ -16,6 +17,7 @@
 
 #define DEPTH_MAX 16
 #define NAMED_MAX 3 /* elements of a target */
+#define UNKNOWN   "[unknown]"
 
 void session_facts_done(struct session_facts *facts)
 {
@@ -23,6 +25,8 @@ void session_facts_done(struct session_facts *facts)
     free(facts->kernel);
     free(facts->targets);
     free(facts->cpus);
+    intern_done(&facts->hosts);
+    intern_done(&facts->parts);
     *facts = (struct session_facts){0};
 }
 
@@ -102,30 +106,88 @@ static char *describe_targets(const cJSON *config, bool *ret_is_whole)
     return text;
 }
 
-/* The wall clock's time of the first sample. */
-static int64_t find_realtime_ns(const struct profile *profile)
+/* The wall clock's time of a sample that is at `time_ns`. */
+static int64_t find_realtime_ns(const struct profile *profile, uint64_t time_ns)
 {
     int64_t offset_ns = 0;
     int64_t realtime_ns = 0;
     bool is_time = profile->sample_count > 0 && profile_wall_offset_ns(profile, &offset_ns) &&
-                   !__builtin_add_overflow(profile->first_ns, offset_ns, &realtime_ns) &&
-                   realtime_ns > 0;
+                   !__builtin_add_overflow(time_ns, offset_ns, &realtime_ns) && realtime_ns > 0;
     return is_time ? realtime_ns : 0;
 }
 
-void session_facts_take(const struct profile *profile, struct session_facts *ret)
+void session_facts_take_one(const char *session_json, struct session_facts *ret)
 {
     cleanup_(json_freep) cJSON *session = NULL;
     *ret = (struct session_facts){0};
-    if (profile->session_json == NULL ||
-        json_parse(profile->session_json, strlen(profile->session_json), DEPTH_MAX, &session,
-                   NULL) < 0) {
+    if (session_json == NULL ||
+        json_parse(session_json, strlen(session_json), DEPTH_MAX, &session, NULL) < 0) {
         return;
     }
     const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
+    ret->session_count = 1;
     ret->host = copy_text(session, "host");
     ret->kernel = copy_text(session, "kernel");
     ret->cpus = copy_text(config, "cpus");
     ret->targets = describe_targets(config, &ret->is_whole);
-    ret->realtime_ns = find_realtime_ns(profile);
+}
+
+/* Adds a text to those that differ; without memory it is left out. */
+static void add_text(struct intern *texts, const char *text)
+{
+    uint32_t item = 0;
+    (void)intern_add(texts, text, strlen(text), &item);
+}
+
+static void add_part(struct intern *parts, const struct session_facts *one)
+{
+    cleanup_(freep) char *part = NULL;
+    const char *target = one->targets == NULL ? UNKNOWN : one->targets;
+    if (one->cpus == NULL) {
+        add_text(parts, target);
+    } else if (asprintf(&part, "%s on CPUs %s", target, one->cpus) >= 0) {
+        add_text(parts, part);
+    } else {
+        part = NULL;
+    }
+}
+
+/* Leaves `*common` only if the other has it too. */
+static void keep_common(char **common, const char *other)
+{
+    if (*common != NULL && (other == NULL || strcmp(*common, other) != 0)) {
+        free(*common);
+        *common = NULL;
+    }
+}
+
+static void take_all(const struct profile *profile, struct session_facts *ret)
+{
+    session_facts_take_one(profile->session_jsons[0], ret);
+    for (size_t i = 0; i < profile->session_count; i++) {
+        struct session_facts one;
+        session_facts_take_one(profile->session_jsons[i], &one);
+        add_text(&ret->hosts, one.host == NULL ? UNKNOWN : one.host);
+        add_part(&ret->parts, &one);
+        keep_common(&ret->host, one.host);
+        keep_common(&ret->kernel, one.kernel);
+        keep_common(&ret->targets, one.targets);
+        keep_common(&ret->cpus, one.cpus);
+        ret->is_whole = ret->is_whole && one.is_whole;
+        session_facts_done(&one);
+    }
+    ret->session_count = profile->session_count;
+}
+
+void session_facts_take(const struct profile *profile, struct session_facts *ret)
+{
+    if (profile->session_count > 1) {
+        take_all(profile, ret);
+    } else {
+        session_facts_take_one(profile->session_json, ret);
+    }
+    if (profile->session_json != NULL) {
+        ret->realtime_ns = find_realtime_ns(profile, profile->first_ns);
+        ret->last_realtime_ns = find_realtime_ns(profile, profile->last_ns);
+    }
 }

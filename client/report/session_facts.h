@@ -2,23 +2,31 @@
 #pragma once
 
 /*
- * What a recording says of its session, for a person.
+ * What a recording says of its session, or of all its sessions, for a person.
  */
 
 #include "profile.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct session_facts {
-    char *host; /* owned, as all texts; NULL: not known */
+    size_t session_count;
+    char *host; /* owned, as all texts; NULL: not known, or sessions differ, as in the others */
     char *kernel;
-    char *targets;       /* "the whole machine", "process 7 with its children and user 1000" */
-    bool is_whole;       /* these: no part was named */
-    char *cpus;          /* "0-3"; NULL: all */
-    int64_t realtime_ns; /* of the first sample, by the wall clock; 0: not known */
+    char *targets;            /* "the whole machine", "process 7 with its children and user 1000" */
+    char *cpus;               /* "0-3"; NULL: all */
+    bool is_whole;            /* no session named a part */
+    struct intern hosts;      /* of several sessions: their names, as they came first */
+    struct intern parts;      /* of several: what was recorded, "process 7 on CPUs 0-3" */
+    int64_t realtime_ns;      /* of the first sample, by the wall clock; 0: not known */
+    int64_t last_realtime_ns; /* of the last */
 };
 
 /* All that is not known stays 0. */
 void session_facts_take(const struct profile *profile, struct session_facts *ret);
 void session_facts_done(struct session_facts *facts);
+
+/* The facts of one session's object; it has no times. */
+void session_facts_take_one(const char *session_json, struct session_facts *ret);

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #define NANOSECONDS INT64_C(1000000000)
+#define SOME_MAX    3
 
 /* CPU time that the samples stand for; 0 where the period is not known. */
 static double cpu_seconds(const struct profile *profile, const struct summary *summary)
@@ -30,14 +31,68 @@ static double length_s(const struct profile *profile)
     return books_print_length_s(profile->books_json, between_s);
 }
 
-static void write_time(FILE *file, int64_t realtime_ns)
+static void write_time(FILE *file, const char *before, int64_t realtime_ns)
 {
     time_t seconds = (time_t)(realtime_ns / NANOSECONDS);
     struct tm when;
     char text[64];
     if (realtime_ns > 0 && localtime_r(&seconds, &when) != NULL &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &when) > 0) {
-        (void)fprintf(file, ", %s", text);
+        (void)fprintf(file, "%s%s", before, text);
+    }
+}
+
+/* The first of some texts, and how many more there are. */
+static void write_some(FILE *file, const struct intern *texts, const char *before,
+                       const char *between)
+{
+    size_t count = texts->item_count;
+    size_t shown = count > SOME_MAX ? SOME_MAX : count;
+    for (size_t i = 0; i < shown; i++) {
+        (void)fputs(i == 0 ? before : between, file);
+        text_print(file, intern_text(texts, (uint32_t)i));
+    }
+    if (count > shown) {
+        (void)fprintf(file, " and %zu more", count - shown);
+    }
+}
+
+/* "web1 (Linux 6.1.0), 2026-11-26 05:24:15 UTC", or "2 hosts: web1, web2; from ... to ..." */
+static void write_place(FILE *file, const struct session_facts *facts)
+{
+    bool is_several = facts->hosts.item_count > 1;
+    if (is_several) {
+        (void)fprintf(file, "%zu hosts", facts->hosts.item_count);
+        write_some(file, &facts->hosts, ": ", ", ");
+    } else {
+        text_print(file, facts->host == NULL ? "A machine" : facts->host);
+    }
+    if (!is_several && facts->kernel != NULL) {
+        (void)fputs(" (Linux ", file);
+        text_print(file, facts->kernel);
+        (void)fputc(')', file);
+    }
+    if (facts->session_count > 1) {
+        write_time(file, is_several ? "; from " : ", from ", facts->realtime_ns);
+        write_time(file, " to ", facts->last_realtime_ns);
+    } else {
+        write_time(file, ", ", facts->realtime_ns);
+    }
+}
+
+/* ": the whole machine on CPUs 0-3", ": 2 sessions of user 7", ": 2 sessions, of user 7, of user 8"
+ */
+static void write_targets(FILE *file, const struct session_facts *facts)
+{
+    if (facts->session_count > 1) {
+        (void)fprintf(file, ": %zu sessions", facts->session_count);
+        write_some(file, &facts->parts, facts->parts.item_count > 1 ? ", of " : " of ", ", of ");
+        return;
+    }
+    (void)fprintf(file, ": %s", facts->targets == NULL ? "a recording" : facts->targets);
+    if (facts->cpus != NULL) {
+        (void)fputs(" on CPUs ", file);
+        text_print(file, facts->cpus);
     }
 }
 
@@ -49,18 +104,8 @@ static void write_session(FILE *file, const struct profile *profile, const struc
     char count[TEXT_COUNT_BYTES];
     uint64_t period_ns = profile_period_ns(profile);
     session_facts_take(profile, &facts);
-    text_print(file, facts.host == NULL ? "A machine" : facts.host);
-    if (facts.kernel != NULL) {
-        (void)fputs(" (Linux ", file);
-        text_print(file, facts.kernel);
-        (void)fputc(')', file);
-    }
-    write_time(file, facts.realtime_ns);
-    (void)fprintf(file, ": %s", facts.targets == NULL ? "a recording" : facts.targets);
-    if (facts.cpus != NULL) {
-        (void)fputs(" on CPUs ", file);
-        text_print(file, facts.cpus);
-    }
+    write_place(file, &facts);
+    write_targets(file, &facts);
     (void)fprintf(file, ", %.3f s", length_s(profile));
     if (period_ns > 0) {
         (void)fprintf(file, " at %.1f Hz", 1e9 / (double)period_ns);
@@ -234,6 +279,27 @@ static void on_json_doubt(const char *text, void *userdata)
     json_out_string(userdata, NULL, text);
 }
 
+/* Of several sessions, what each has. */
+static void print_json_sessions(struct json_out *out, const struct profile *profile)
+{
+    if (profile->session_count <= 1) {
+        return;
+    }
+    json_out_begin(out, "sessions", '[');
+    for (size_t i = 0; i < profile->session_count; i++) {
+        struct session_facts facts;
+        session_facts_take_one(profile->session_jsons[i], &facts);
+        json_out_begin(out, NULL, '{');
+        json_out_string(out, "host", facts.host);
+        json_out_string(out, "kernel", facts.kernel);
+        json_out_string(out, "targets", facts.targets);
+        json_out_string(out, "cpus", facts.cpus);
+        json_out_end(out, '}');
+        session_facts_done(&facts);
+    }
+    json_out_end(out, ']');
+}
+
 static void print_json_summary(struct json_out *out, const struct profile *profile,
                                const struct summary *summary)
 {
@@ -243,6 +309,7 @@ static void print_json_summary(struct json_out *out, const struct profile *profi
     json_out_string(out, "host", facts.host);
     json_out_string(out, "kernel", facts.kernel);
     json_out_string(out, "targets", facts.targets);
+    print_json_sessions(out, profile);
     json_out_double(out, "length_s", length_s(profile));
     json_out_double(out, "cpu_s", cpu_seconds(profile, summary));
     json_out_u64(out, "in_kernel", summary->in_kernel_count);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What export_formats.sh says: export_formats.py PROFCTL MAKER FOLDER, where FOLDER has the program `inlined`."""
-import collections, filecmp, json, os, re, shutil, subprocess, sys
+import collections, filecmp, itertools, json, os, re, shutil, subprocess, sys
 from recording_maker import Recording, SESSION, SYMBOLS, BOOKS, PROCESSES
 import export_readers
 
@@ -387,6 +387,49 @@ def check_tasks_without_numbers(profctl, maker, folder):
         export_readers.complain("perf-data", f"has the tasks {comms}")
 
 
+def check_clocks(profctl, maker, folder):
+    """Segments of two machines, of which each has a clock: every time of the day is that of the sample's own machine."""
+    began = 1769767200 * 10**9
+    sessions = {"late": (10**15, began + 86400 * 10**9), "early": (10**9, began)}  # since boot, of the day
+    path = os.path.join(folder, "machines.fxt")
+    expected = []
+    with open(path, "wb") as file:
+        for name, (boot_ns, wall_ns) in sessions.items():
+            recording = Recording()
+            recording.data(SESSION, {"session": name, "host": name, "created_boot_ns": str(boot_ns),
+                                     "created_realtime_ns": str(wall_ns), "config": {"sample_period_ns": PERIOD_NS}})
+            recording.name(7, 0, "app")
+            recording.module(7, 1, "/bin/app", "ab", 0x10000, 0x1000)
+            for offset_ns in (5000, 2000, 9000):  # as samples of several CPUs are in a file
+                recording.time_ns = boot_ns + offset_ns - 1000
+                recording.stack(7, [0x10010])
+                expected.append(wall_ns + offset_ns)
+            recording.write(maker, path + ".part")
+            file.write(open(path + ".part", "rb").read())
+    expected.sort()
+
+    def check(what, times, wanted=tuple(expected)):
+        if list(times) != list(wanted):
+            export_readers.complain(what, f"has the times {list(times)}, not {list(wanted)}")
+
+    of_samples = export_readers.otlp_times(export(profctl, path, "otlp"))
+    check("otlp", sorted(sum(of_samples, [])))
+    told = json.loads(export(profctl, path, "firefox"))
+    first_ns = round(told["meta"]["startTime"] * 1e6)
+    check("firefox", [first_ns // 1000], [expected[0] // 1000])  # a double of milliseconds
+    since = sorted(round(at * 1e6) for thread in told["threads"] for at in itertools.accumulate(thread["samples"]["timeDeltas"]))
+    check("firefox", [at - since[0] for at in since], [at - expected[0] for at in expected])
+    check("pprof", [export_readers.pprof_time(export(profctl, path, "pprof"))], expected[:1])
+    script = re.findall(r" (\d+)\.(\d{9}): ", export(profctl, path, "perf-script").decode())
+    times = sorted(int(seconds) * 10**9 + int(rest) for seconds, rest in script)
+    check("perf-script", [at - times[0] for at in times], [at - expected[0] for at in expected])
+    for option, time in (("--to", "2026-01-31 09:59"), ("--from", "2026-01-31 09:59")):
+        done = subprocess.run([profctl, "export", path, "--format", "folded", option, time], capture_output=True,
+                              env={**os.environ, "TZ": "UTC"}, check=True)
+        if done.stdout.split()[-1:] != [b"3"]:
+            export_readers.complain(option, f"selects {done.stdout!r} of one machine")
+
+
 def check_damaged(profctl, path, folder):
     """A format with the books says of a recording that is not whole how it ends."""
     whole = open(path, "rb").read()
@@ -425,6 +468,7 @@ def main():
     check_markup_names(profctl, folder)
     check_kernel_without_names(profctl, maker, folder)
     check_tasks_without_numbers(profctl, maker, folder)
+    check_clocks(profctl, maker, folder)
     check_damaged(profctl, os.path.join(folder, "empty.fxt"), folder)
     check_old(profctl, folder)
     sys.exit(export_readers.failures > 0)

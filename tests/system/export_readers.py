@@ -299,6 +299,11 @@ def pprof_owners(output):
         yield labels.get("pid", 0), {key: labels[key] for key in ("unit", "container", "runtime", "pod", "uid") if key in labels}
 
 
+def pprof_time(output):
+    """When it began, in nanoseconds since 1970."""
+    return number(protoc(gzip.decompress(output), "test.Profile", "export_profile.proto"), "time_nanos")
+
+
 def go_pprof(output, found, period, folder):
     """Of Go, where it is installed."""
     path = os.path.join(folder, "pprof.pb.gz")
@@ -459,6 +464,13 @@ def otlp_samples(told, tables, period):
             if bool(times) == bool(sample["values"]) or times != sorted(times) or (times and times[0] < 1.7e18):
                 complain("otlp", f"has times {times[:3]} and values {sample['values'][:3]}")
             yield number(sample, "stack_index"), len(times) or int(sample["values"][0])
+
+
+def otlp_times(output):
+    """The times of each sample."""
+    profiles = (profile for resource in protoc(output, "test.Request", "export_otlp.proto")["resource_profiles"]
+                for profile in resource["scope_profiles"][0]["profiles"])
+    return [[int(time) for time in sample["timestamps_unix_nano"]] for profile in profiles for sample in profile["samples"]]
 
 
 def otlp_owners(output):

@@ -101,6 +101,60 @@ TEST(names_what_was_recorded)
     }
 }
 
+/* Sessions of a host each, with what they recorded, in one file. */
+static char *summarize_sessions(const char *const *hosts, const char *const *configs, size_t count)
+{
+    struct recording *recording = recording_of(APP "sample 1000 7 1 0x1001");
+    for (size_t i = 0; i < count; i++) {
+        char json[512];
+        if (i > 0) {
+            fxt_write_segment_begin(&recording->writer, 1, "test");
+            add_sample(recording, 1000, 7, COMPLETE, ADDRESSES(0x1001));
+        }
+        (void)snprintf(json, sizeof json,
+                       "{\"session\":\"%zu\",\"host\":\"%s\",\"kernel\":\"6.1\","
+                       "\"created_boot_ns\":1000,\"created_realtime_ns\":"
+                       "\"176413345%zu000000000\",\"config\":{%s}}\n",
+                       i, hosts[i], i + 5, configs[i]);
+        add_data(recording, FXT_STRING_SESSION, json);
+    }
+    return summarize(recording, PAGE_UNLIMITED);
+}
+
+TEST(says_of_several_sessions_where_when_and_what)
+{
+    static const struct {
+        const char *hosts[5];
+        const char *configs[5];
+        const char *expected;
+    } cases[] = {
+        {{"web1", "web2"},
+         {"\"targets\":{\"pids\":[7]}", "\"targets\":{\"uids\":[0]},\"cpus\":\"0-3\""},
+         "2 hosts: web1, web2; from 2025-11-26 05:04:15 UTC to 2025-11-26 05:04:16 UTC: 2 "
+         "sessions, of process 7 with its children, of user 0 on CPUs 0-3, "},
+        {{"web1", "web1"},
+         {"", ""},
+         "web1 (Linux 6.1), from 2025-11-26 05:04:15 UTC to 2025-11-26 05:04:16 UTC: 2 sessions of "
+         "the whole machine, "},
+        {{"a", "b", "c", "d\\n", "d\\n"},
+         {"\"targets\":{\"uids\":[0]}", "\"targets\":{\"uids\":[1]}", "\"targets\":{\"uids\":[2]}",
+          "\"targets\":{\"uids\":[3]}", "\"targets\":{\"uids\":[3]}"},
+         "4 hosts: a, b, c and 1 more; from 2025-11-26 05:04:15 UTC to 2025-11-26 05:04:19 UTC: 5 "
+         "sessions, of user 0, of user 1, of user 2 and 1 more, "},
+    };
+    (void)setenv("TZ", "UTC", 1);
+    tzset();
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        size_t count = 0;
+        while (count < COUNT_OF(cases[i].hosts) && cases[i].hosts[count] != NULL) {
+            count++;
+        }
+        char *text = summarize_sessions(cases[i].hosts, cases[i].configs, count);
+        assert_memory_equal(text, cases[i].expected, strlen(cases[i].expected));
+        free(text);
+    }
+}
+
 static void on_doubt(const char *text, void *userdata)
 {
     (void)fprintf(userdata, "%s\n", text);

@@ -48,7 +48,7 @@ enum profile_rooted {
 };
 
 struct profile_sample {
-    uint64_t time_ns;
+    uint64_t time_ns; /* of the clock that all of the recording has; profile_wall_offset_ns() */
     uint64_t pid;
     uint64_t tid;
     uint32_t cpu;
@@ -140,7 +140,10 @@ struct profile {
     struct profile_group *groups; /* owned */
     size_t group_capacity;
     size_t group_count;
-    char *session_json;         /* owned; the last session's object, or NULL */
+    /* owned; the object of the session that has the clock, or NULL */
+    char *session_json;
+    char **session_jsons; /* owned, as what is in it; those of all sessions, as they came first */
+    size_t session_count;
     char *books_json;           /* owned; the books of all sessions as one object, or NULL */
     struct profile_drop *drops; /* owned; in the order of the file */
     size_t drop_capacity;
@@ -223,6 +226,10 @@ bool profile_is_kernel_thread(const struct profile *profile, const struct profil
  */
 uint64_t profile_period_ns(const struct profile *profile);
 
-/* What is to be added to the recording's times for those of the wall clock, in nanoseconds since
- * 1970, as the last session has it. False, and nothing is written: it does not say. */
+/*
+ * What is to be added to times of a profile for those of the wall clock, in nanoseconds since 1970.
+ * Times are of CLOCK_BOOTTIME, of sessions of several boots all by that of the machine that was
+ * booted first. False, and nothing is written: a session does not say what time of the day it was;
+ * then times of several sessions have nothing in common.
+ */
 bool profile_wall_offset_ns(const struct profile *profile, int64_t *ret);
