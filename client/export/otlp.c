@@ -3,9 +3,9 @@
 /*
  * Prints one ExportProfilesServiceRequest of OpenTelemetry: the dictionary, then for each process a
  * resource with one profile; of a process that changed its owner (unit, container), for each.
- * Samples of a process that share stack, thread and CPU are one, with the time of each; where times
- * of the wall clock are not known, with their number. What is nested in something else is made
- * twice: once to be counted, since its length stands before it.
+ * Samples of a process that share stack, thread and CPU are one, with the time of each, in order;
+ * where times of the wall clock are not known, with their number. What is nested in something else
+ * is made twice: once to be counted, since its length stands before it.
  */
 #include "writers.h"
 

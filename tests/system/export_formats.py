@@ -414,6 +414,8 @@ def check_clocks(profctl, maker, folder):
 
     of_samples = export_readers.otlp_times(export(profctl, path, "otlp"))
     check("otlp", sorted(sum(of_samples, [])))
+    if any(times != sorted(times) for times in of_samples):
+        export_readers.complain("otlp", f"has times in another order: {of_samples}")
     told = json.loads(export(profctl, path, "firefox"))
     first_ns = round(told["meta"]["startTime"] * 1e6)
     check("firefox", [first_ns // 1000], [expected[0] // 1000])  # a double of milliseconds
