@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-#define CPUS_MAX 1024 /* whose books fit in a blob; of two sessions */
+#define CPUS_MAX     1024 /* whose books fit in a blob; of two sessions */
+#define MEMBERS_PAST 64   /* among which a member is looked for; no object of books has as many */
 
 void recorded_books_done(struct recorded_books *recorded)
 {
@@ -119,6 +120,20 @@ static bool add_cpus(cJSON *sum, const cJSON *cpus)
     return true;
 }
 
+/* Puts null in the place of a member, which it frees. */
+static bool make_null(cJSON *sum, cJSON *item)
+{
+    cJSON *null = cJSON_CreateNull();
+    char *name = strdup(item->string);
+    if (null == NULL || name == NULL) {
+        cJSON_Delete(null);
+        free(name);
+        return false;
+    }
+    null->string = name;
+    return cJSON_ReplaceItemViaPointer(sum, item, null);
+}
+
 /* Adds one member of the books, or of a CPU's. */
 static bool add_member(cJSON *sum, cJSON *item, const cJSON *other)
 {
@@ -133,16 +148,33 @@ static bool add_member(cJSON *sum, cJSON *item, const cJSON *other)
         (void)cJSON_SetNumberHelper(item, item->valuedouble + other->valuedouble);
         return true;
     }
-    return is_same(item, other) ||
-           cJSON_ReplaceItemInObjectCaseSensitive(sum, item->string, cJSON_CreateNull());
+    return is_same(item, other) || make_null(sum, item);
 }
 
-/* Adds the members of `books` to those of `sum`. False when there is no memory. */
+/* The member of that name, or NULL, from `*at` on, past the end at the beginning, among a bounded
+ * number. `*at` goes on to the one behind it. */
+static const cJSON *find_member(const cJSON *object, const char *name, const cJSON **at)
+{
+    const cJSON *member = *at;
+    for (size_t i = 0; i < MEMBERS_PAST; i++) {
+        member = member == NULL ? object->child : member;
+        if (member == NULL || strcmp(member->string, name) == 0) {
+            *at = member == NULL ? NULL : member->next;
+            return member;
+        }
+        member = member->next;
+    }
+    return NULL;
+}
+
+/* Adds the members of `books` to those of `sum`. Both are in one order, so the search for a member
+ * begins behind the last one. False when there is no memory. */
 static bool add_counts(cJSON *sum, const cJSON *books)
 {
+    const cJSON *at = NULL;
     cJSON *next = NULL;
     for (cJSON *item = sum->child; item != NULL; item = next) {
-        const cJSON *other = cJSON_GetObjectItemCaseSensitive(books, item->string);
+        const cJSON *other = find_member(books, item->string, &at);
         next = item->next;
         if (!add_member(sum, item, other)) {
             return false;

@@ -104,3 +104,44 @@ TEST(compares_no_trees)
     (void)snprintf(expected, sizeof expected, "{\"cpus\":[{\"cpu\":%s},{\"cpu\":%s}]}", tree, tree);
     assert_books(recording, expected, 0);
 }
+
+/* Versions may have members of their own, and another order. */
+TEST(adds_members_of_any_order)
+{
+    struct recording *recording = recording_new();
+    add_segment(recording, 1, "{\"a\":1,\"b\":1,\"c\":1,\"old\":1,\"d\":1}\n");
+    add_segment(recording, 2, "{\"d\":1,\"c\":2,\"new\":1,\"b\":3,\"a\":4}\n");
+    assert_books(recording, "{\"a\":5,\"b\":4,\"c\":3,\"old\":null,\"d\":2}", 0);
+}
+
+/* Books with as many members as fit in a blob, in two orders, cost no more than reading them: each
+ * is looked for among some of those that follow the last one. What lies further away is not found.
+ */
+TEST(looks_for_a_member_among_some_others)
+{
+    const int count = 1000;
+    char *books[2] = {malloc(32768), malloc(32768)};
+    for (int order = 0; order < 2; order++) {
+        size_t used = (size_t)sprintf(books[order], "{\"first\":1");
+        for (int i = 0; i < count; i++) {
+            int number = order == 0 ? i : count - 1 - i;
+            used += (size_t)sprintf(books[order] + used, ",\"m%d\":1", number);
+        }
+        (void)sprintf(books[order] + used, "}\n");
+    }
+    struct recording *recording = recording_new();
+    add_segment(recording, 1, books[0]);
+    add_segment(recording, 2, books[1]);
+    struct profile *profile = load_recording(recording);
+    assert_ptr_equal(strstr(profile->books_json, "{\"first\":2,\"m0\":null,"), profile->books_json);
+    (void)profile_free(profile);
+
+    recording = recording_new();
+    add_segment(recording, 1, books[0]);
+    add_segment(recording, 2, books[0]);
+    profile = load_recording(recording);
+    assert_null(strstr(profile->books_json, "null"));
+    (void)profile_free(profile);
+    free(books[0]);
+    free(books[1]);
+}
