@@ -16,6 +16,7 @@
 
 #define DOUBT_PERCENT   1
 #define UNNAMED_PERCENT 10
+#define FEW_TICKS       2 /* what a recording's two ends cost */
 
 /* Writes a clause, or nothing. */
 typedef void clause_fn(const struct profile *profile, const struct summary *summary, FILE *file);
@@ -45,21 +46,69 @@ static void missing_books(const struct profile *profile, const struct summary *s
     }
 }
 
-static void missing_ticks(const struct profile *profile, const struct summary *summary, FILE *file)
+/* The terms of the books whose ticks have no sample and were not idle; the last is DROPPED. */
+enum {
+    DROPPED = 4,
+    TERMS
+};
+static const char *const missing_terms[TERMS] = {"lost", "throttled", "missed", "unexplained",
+                                                 "dropped"};
+
+static uint64_t count_term(const struct profile *profile, size_t term)
 {
-    static const char *const terms[] = {"lost", "throttled", "missed", "unexplained"};
+    int64_t ticks = 0;
+    bool is_some = books_print_total(profile->books_json, missing_terms[term], &ticks) && ticks > 0;
+    return is_some ? (uint64_t)ticks : 0;
+}
+
+void doubts_count_missing(const struct profile *profile, uint64_t *ret_missing,
+                          uint64_t *ret_expected)
+{
     int64_t expected = 0;
-    const char *separator = "";
-    (void)summary;
+    *ret_missing = 0;
+    *ret_expected = 0;
     if (!books_print_total(profile->books_json, "expected", &expected) || expected <= 0) {
         return;
     }
-    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
-        int64_t ticks = 0;
-        if (books_print_total(profile->books_json, terms[i], &ticks) && ticks > 2 &&
-            percent_of((uint64_t)ticks, (uint64_t)expected) > DOUBT_PERCENT) {
-            (void)fprintf(file, "%s%.1f %% of the ticks are %s", separator,
-                          percent_of((uint64_t)ticks, (uint64_t)expected), terms[i]);
+    *ret_expected = (uint64_t)expected;
+    for (size_t i = 0; i < TERMS; i++) {
+        *ret_missing += count_term(profile, i);
+    }
+}
+
+/* Whether drops alone are a doubt, of what is in this file. */
+static bool is_dropping(const struct profile *profile, const struct summary *summary)
+{
+    uint64_t dropped = profile->dropped_record_count;
+    uint64_t read_count = summary->sample_count + profile->unselected_count;
+    return percent_of(dropped, dropped + read_count) > DOUBT_PERCENT;
+}
+
+/* "2.0 % of the ticks are lost", or "3.0 % of the ticks are missing: 2.0 % lost, 1.0 % dropped".
+ * What dropped_records() says is not said twice. */
+static void missing_ticks(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    uint64_t missing = 0;
+    uint64_t expected = 0;
+    const char *separator = ": ";
+    doubts_count_missing(profile, &missing, &expected);
+    if (missing <= FEW_TICKS || percent_of(missing, expected) <= DOUBT_PERCENT ||
+        (is_dropping(profile, summary) && missing == count_term(profile, DROPPED))) {
+        return;
+    }
+    (void)fprintf(file, "%.1f %% of the ticks are ", percent_of(missing, expected));
+    for (size_t i = 0; i < TERMS; i++) {
+        if (count_term(profile, i) == missing) {
+            (void)fputs(missing_terms[i], file);
+            return;
+        }
+    }
+    (void)fputs("missing", file);
+    for (size_t i = 0; i < TERMS; i++) {
+        uint64_t ticks = count_term(profile, i);
+        if (ticks > 0) {
+            (void)fprintf(file, "%s%.1f %% %s", separator, percent_of(ticks, expected),
+                          missing_terms[i]);
             separator = ", ";
         }
     }
@@ -68,11 +117,9 @@ static void missing_ticks(const struct profile *profile, const struct summary *s
 static void dropped_records(const struct profile *profile, const struct summary *summary,
                             FILE *file)
 {
-    uint64_t dropped = profile->dropped_record_count;
-    uint64_t read_count = summary->sample_count + profile->unselected_count;
-    if (percent_of(dropped, dropped + read_count) > DOUBT_PERCENT) {
+    if (is_dropping(profile, summary)) {
         (void)fprintf(file, "%" PRIu64 " samples were dropped, since the trace buffer was full%s",
-                      dropped,
+                      profile->dropped_record_count,
                       books_print_counter(profile->books_json, "tasks_refused") == 0
                           ? "; read sooner"
                           : ", or their user had used up a share of it; read sooner");

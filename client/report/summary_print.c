@@ -200,12 +200,19 @@ static void on_no_matter(const char *text, void *userdata)
 static void write_praise(FILE *file, const struct profile *profile, const struct summary *summary)
 {
     uint64_t stacks = summary->sample_count - summary->none_count;
-    if (doubts_find(profile, summary, on_no_matter, NULL) == 0 && summary->sample_count > 0) {
-        (void)fprintf(
-            file,
-            "Nothing casts doubt on it: %.1f %% of the stacks are whole, and no tick in a "
-            "hundred is missing.\n",
-            stacks == 0 ? 100 : percent_of(summary->complete_count, stacks));
+    uint64_t missing = 0;
+    uint64_t expected = 0;
+    if (doubts_find(profile, summary, on_no_matter, NULL) > 0 || summary->sample_count == 0) {
+        return;
+    }
+    (void)fprintf(file, "Nothing casts doubt on it: %.1f %% of the stacks are whole, and ",
+                  stacks == 0 ? 100 : percent_of(summary->complete_count, stacks));
+    doubts_count_missing(profile, &missing, &expected);
+    if (percent_of(missing, expected) < 1) {
+        (void)fputs("no tick in a hundred is missing.\n", file);
+    } else {
+        (void)fprintf(file, "%" PRIu64 " of %" PRIu64 " ticks %s missing.\n", missing, expected,
+                      missing == 1 ? "is" : "are");
     }
 }
 

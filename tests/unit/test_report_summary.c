@@ -199,6 +199,63 @@ TEST(finds_what_casts_doubt)
                   "lacks symbols\n");
 }
 
+TEST(adds_up_the_ticks_that_are_missing)
+{
+    static const struct {
+        const char *total;
+        uint64_t dropped_count;
+        const char *expected;
+    } cases[] = {
+        {"\"lost\":4,\"throttled\":3,\"missed\":2,\"unexplained\":-5,\"dropped\":1", 0, ""},
+        {"\"lost\":9,\"throttled\":9,\"missed\":null,\"unexplained\":2,\"dropped\":10", 0,
+         "3.0 % of the ticks are missing: 0.9 % lost, 0.9 % throttled, 0.2 % unexplained, 1.0 % "
+         "dropped\n"},
+        {"\"dropped\":20", 0, "2.0 % of the ticks are dropped\n"},
+        {"\"dropped\":20", 20,
+         "20 samples were dropped, since the trace buffer was full; read sooner\n"},
+        {"\"lost\":1,\"dropped\":20", 20,
+         "2.1 % of the ticks are missing: 0.1 % lost, 2.0 % dropped\n"
+         "20 samples were dropped, since the trace buffer was full; read sooner\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char books[256];
+        struct recording *recording = recording_of(APP "sample 1 7 1 0x1001");
+        (void)snprintf(books, sizeof books, "{\"total\":{\"expected\":1000,%s}}\n", cases[i].total);
+        add_data(recording, FXT_STRING_BOOKS, books);
+        struct profile *profile = load_recording(recording);
+        profile->dropped_record_count = cases[i].dropped_count;
+        assert_doubts_of(profile, cases[i].expected);
+    }
+}
+
+/* Two ticks of a short recording are no doubt, but more than one in a hundred. */
+TEST(praises_no_more_than_is_true)
+{
+    static const struct {
+        int expected;
+        int lost;
+        const char *praise;
+    } cases[] = {
+        {1000, 9,
+         "Nothing casts doubt on it: 100.0 % of the stacks are whole, and no tick in a "
+         "hundred is missing.\n"},
+        {100, 1,
+         "Nothing casts doubt on it: 100.0 % of the stacks are whole, and 1 of 100 ticks "
+         "is missing.\n"},
+        {100, 2,
+         "Nothing casts doubt on it: 100.0 % of the stacks are whole, and 2 of 100 ticks "
+         "are missing.\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recording *recording = recording_of(APP "sample 1 7 1 0x1001");
+        add_books(recording, cases[i].expected, 1, cases[i].expected - cases[i].lost - 1,
+                  cases[i].lost);
+        char *text = summarize(recording, PAGE_UNLIMITED);
+        assert_contains(text, cases[i].praise);
+        free(text);
+    }
+}
+
 TEST(doubts_what_was_dropped_or_has_no_room)
 {
     static const struct {
