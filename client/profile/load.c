@@ -290,6 +290,7 @@ static int take_drop_stats(struct loader *loader, const struct fxt_record *whole
         .first_ns = stats->first_ns,
         .last_ns = stats->last_ns,
         .record_count = stats->record_count,
+        .segment = loader->segment,
     };
     return 0;
 }

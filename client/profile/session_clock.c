@@ -144,6 +144,16 @@ static void move_times(struct profile *profile, const struct clocks *clocks)
     for (size_t i = 0; i < mappings->mapping_count; i++) {
         move(&mappings->mappings[i].time_ns, clocks, mappings->mappings[i].segment);
     }
+    struct process_lines *lines = &profile->tables->owners.lines;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (lines->lines[i].since_ns > 0) { /* 0: before the session */
+            move(&lines->lines[i].since_ns, clocks, lines->lines[i].segment);
+        }
+    }
+    for (size_t i = 0; i < profile->drop_count; i++) {
+        move(&profile->drops[i].first_ns, clocks, profile->drops[i].segment);
+        move(&profile->drops[i].last_ns, clocks, profile->drops[i].segment);
+    }
     profile->first_ns = profile->sample_count == 0 ? 0 : UINT64_MAX;
     profile->last_ns = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {

@@ -116,6 +116,7 @@ struct profile_drop {
     uint64_t first_ns; /* when the first was taken, and the last */
     uint64_t last_ns;
     uint64_t record_count;
+    uint32_t segment;
 };
 
 struct profile {
