@@ -194,6 +194,26 @@ static void cut_command(char *command, size_t bytes, const char *other)
     command[bytes] = '\0';
 }
 
+static int keep_command(struct walk *walk, const char *command)
+{
+    const size_t bytes = strlen(command) + 1;
+    if (grow(walk->command, walk->command_capacity, bytes) < 0) {
+        return -ENOMEM;
+    }
+    memcpy(walk->command, command, bytes);
+    return 0;
+}
+
+/* Leaves of `walk->command` what a command line shares with it. */
+static void keep_shared(struct walk *walk, const char *command)
+{
+    size_t shared = 0;
+    while (walk->command[shared] != '\0' && walk->command[shared] == command[shared]) {
+        shared++;
+    }
+    cut_command(walk->command, shared, command);
+}
+
 /* Finds the words with which all command lines of a row begin that are known. */
 static int share_command(struct walk *walk, const struct pending *row, const char **ret)
 {
@@ -205,20 +225,12 @@ static int share_command(struct walk *walk, const struct pending *row, const cha
         if (command == NULL) {
             continue;
         }
-        if (is_first) {
-            const size_t bytes = strlen(command) + 1;
-            if (grow(walk->command, walk->command_capacity, bytes) < 0) {
-                return -ENOMEM;
-            }
-            memcpy(walk->command, command, bytes);
-            is_first = false;
-            continue;
+        if (!is_first) {
+            keep_shared(walk, command);
+        } else if (keep_command(walk, command) < 0) {
+            return -ENOMEM;
         }
-        size_t shared = 0;
-        while (walk->command[shared] != '\0' && walk->command[shared] == command[shared]) {
-            shared++;
-        }
-        cut_command(walk->command, shared, command);
+        is_first = false;
     }
     *ret = is_first || walk->command[0] == '\0' ? NULL : walk->command;
     return 0;

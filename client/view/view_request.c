@@ -202,14 +202,14 @@ void view_request_answer(const struct view_site *site, const char *head, size_t 
         refuse(ret, "405 Method Not Allowed");
     } else if (!is_own_host(site, &request)) {
         refuse(ret, "403 Forbidden");
-    } else if (site->origin == NULL && is_secret(request.path, request.path_bytes, page)) {
-        answer_page(&request, file_bytes, ret);
-    } else if (site->origin == NULL) {
-        refuse(ret, "404 Not Found");
-    } else if (is_secret(request.path, request.path_bytes, file)) {
-        answer_file(site, &request, file_bytes, ret);
     } else if (is_secret(request.path, request.path_bytes, page)) {
-        set_answer(ret, "302 Found", "Location: %s\r\nContent-Length: 0\r\n\r\n", site->target);
+        if (site->origin == NULL) {
+            answer_page(&request, file_bytes, ret);
+        } else {
+            set_answer(ret, "302 Found", "Location: %s\r\nContent-Length: 0\r\n\r\n", site->target);
+        }
+    } else if (site->origin != NULL && is_secret(request.path, request.path_bytes, file)) {
+        answer_file(site, &request, file_bytes, ret);
     } else {
         refuse(ret, "404 Not Found");
     }

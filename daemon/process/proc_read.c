@@ -307,7 +307,7 @@ static void read_uid(struct proc_read *scan, int pid_fd, struct proc_reading *re
     reading->uid = uid;
     process->identity_read = r == 0;
     if (r < 0 || proc_parse_only_uid(scan->line.bytes, &scan->only_uid) < 0) {
-        scan->only_uid = COMMAND_OF_NOBODY;
+        scan->only_uid = COMMAND_UID_NONE;
     }
     if (r == 0 && uid == 0) {
         r = proc_parse_real_uid(scan->line.bytes, &uid);
@@ -319,7 +319,7 @@ static void read_uid(struct proc_read *scan, int pid_fd, struct proc_reading *re
 /* Whose alone the process is: the kernel gives its files to root unless it is dumpable. */
 static uint32_t only_owner(const struct proc_read *scan, const struct stat *file)
 {
-    return file->st_uid == scan->only_uid ? scan->only_uid : COMMAND_OF_NOBODY;
+    return file->st_uid == scan->only_uid ? scan->only_uid : COMMAND_UID_NONE;
 }
 
 /* Reads the command line if the right covers it. */

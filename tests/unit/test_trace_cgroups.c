@@ -291,7 +291,7 @@ CGROUPS(a_command_line_of_another_user_or_of_several_is_not_written)
     tick(world, A_X, 100);
     (void)read_all(world);
     READ_COMMAND(world, 8, "secret");
-    READ_COMMAND(world, COMMAND_OF_NOBODY, "secret");
+    READ_COMMAND(world, COMMAND_UID_NONE, "secret");
     READ_COMMAND(world, 0, "secret");
     tick(world, A_X, 110);
     expect_lines(world, "");

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COMMAND_OF_NOBODY UINT32_MAX /* a process of several users, or one that is not dumpable */
+#define COMMAND_UID_NONE UINT32_MAX /* a process of several users, or one that is not dumpable */
 
 /* All zero is no right. */
 struct command_right {
@@ -18,8 +18,8 @@ struct command_right {
     uint32_t uid;
 };
 
-/* `uid`: whose alone the process was that the command line is of, or COMMAND_OF_NOBODY. */
+/* `uid`: whose alone the process was that the command line is of, or COMMAND_UID_NONE. */
 static inline bool command_right_covers(const struct command_right *right, uint32_t uid)
 {
-    return right->is_given && (right->uid == 0 || (right->uid == uid && uid != COMMAND_OF_NOBODY));
+    return right->is_given && (right->uid == 0 || (right->uid == uid && uid != COMMAND_UID_NONE));
 }

@@ -53,7 +53,7 @@ void trace_note(struct trace *trace, struct process *process, const struct cgrou
 
 /* Whether the log has nothing yet of what a process descends from: true once in each log. */
 bool trace_take_parents(struct trace *trace, const struct process *process);
-/* Writes what a process was called and who made it, at the time at which it made another one that
+/* Writes what a process was called and which one made it, at the time at which it made another that
  * has been noted, as far as there is room. Returns as trace_take_parents(), of the parent. */
 bool trace_note_parent(struct trace *trace, struct process *parent, uint64_t time_ns);
 
