@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Samples are counted by the chain of their frames and by whom the first frame names: the process
+ * Samples are counted by the chain of their frames and by what the first frame names: the process
  * by its name alone or with its pid, or the thread. Different chains can show the same, as two
  * files' functions of one name. They come together when the stacks are sorted, and become one line.
  * So nothing is kept that is not in the profile, however long the lines.

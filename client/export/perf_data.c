@@ -146,7 +146,7 @@ static void write_mapping(struct perf_data *writer, const struct defined_mapping
 }
 
 /*
- * Adds a stack's addresses behind what says whose they are. Returns the words. A sample has the
+ * Adds a stack's addresses behind the marker of their context. Returns the words. A sample has the
  * stacks of at most two records of FXT, each without its head, fields, id and count: the longest
  * two have one address more than there is room for.
  */

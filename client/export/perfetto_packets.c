@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Makes packets of samples, of names of processes and threads, of whose these are, of clocks, of
- * counters, and of names of functions that come late. A name of a task is written when it is new,
- * or another than before; so is whose a process is, as labels of its track.
+ * Makes packets of samples, of names of processes and threads, of labels of processes, of clocks,
+ * of counters, and of names of functions that come late. A name of a task is written when it is
+ * new, or another than before; so are a process's unit and user, as labels of its track.
  */
 #include "perfetto_packets.h"
 
@@ -169,7 +169,7 @@ static void write_labels(struct perfetto_packets *writer, uint64_t pid,
     perfetto_sequence_write(&writer->sequence, &packet);
 }
 
-/* Writes whose the sample's process is, if that is not what was written last. */
+/* Writes the labels of the sample's process, if that is not what was written last. */
 static void add_labels(struct perfetto_packets *writer, const struct profile_sample *sample)
 {
     size_t known_count = writer->labeled.item_count;

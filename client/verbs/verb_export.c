@@ -101,7 +101,7 @@ static int take_root(const struct command_line *line, const struct verb_option *
 static const struct verb_option options[] = {
     {0, "format", "FORMAT", "which of the formats below", take_format, AT(format), 0},
     {0, "by", "WHAT",
-     "folded: whom the first frame names: command, process\n(NAME-PID), thread (NAME-PID/TID) "
+     "folded: what the first frame names: command, process\n(NAME-PID), thread (NAME-PID/TID) "
      "(command)",
      take_root, 0, 0},
     {0, "inline", NULL,

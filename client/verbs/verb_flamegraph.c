@@ -53,7 +53,7 @@ static const struct verb_option options[] = {
      options_output, AT(output_path), 0},
     {0, "open", NULL, "show it in the browser, where there is one", options_flag, AT(is_opened), 0},
     {0, "by", "WHAT",
-     "whom the first frame names: none, unit, command, process,\n"
+     "what the first frame names: none, unit, command, process,\n"
      "thread (command); in the page that can be changed",
      take_by, AT(by), 0},
     {0, "inline", NULL,
@@ -71,7 +71,7 @@ static const struct verb_option options[] = {
 static const struct command_line line = {
     .usage = "profctl flamegraph FILE [FILE2] [-o FILE.html|FILE.svg] [OPTION...]",
     .help = "Draws a recording as a flame graph: one page for a browser, which has all\n"
-            "samples in it, with a heat map of the time, zoom and search, and asks no\n"
+            "samples in it, with a heat map of the time, zoom and search, and needs no\n"
             "network. With FILE2 the page shows how that differs from FILE. FILE may be\n"
             "compressed with gzip; \"-\" is standard input.\n",
     .options = options,

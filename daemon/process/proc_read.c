@@ -316,7 +316,7 @@ static void read_uid(struct proc_read *scan, int pid_fd, struct proc_reading *re
     process->account = r == 0 ? account_of(uid) : PROCESS_ACCOUNT_UNKNOWN;
 }
 
-/* Whose alone the process is: the kernel gives its files to root unless it is dumpable. */
+/* The only user of the process: the kernel gives its files to root unless it is dumpable. */
 static uint32_t only_owner(const struct proc_read *scan, const struct stat *file)
 {
     return file->st_uid == scan->only_uid ? scan->only_uid : COMMAND_UID_NONE;
@@ -357,7 +357,7 @@ static int open_process(const struct proc_read *scan, int32_t pid)
     return fd < 0 ? -errno : fd;
 }
 
-/* Whom to ask before the mappings are read. */
+/* What is asked before the mappings are read. */
 struct guard {
     proc_read_guard_fn lets;
     void *userdata;

@@ -35,6 +35,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     r = proc_parse_uid(text, &uid);
     require(r == 0 ? strstr(text, "\nUid:\t") != NULL : r == -EBADMSG && uid == UINT32_MAX);
 
+    uint32_t only_uid = UINT32_MAX;
+    r = proc_parse_only_uid(text, &only_uid);
+    require(r == 0 ? only_uid == uid : r == -EPERM || r == -EBADMSG);
+    require(r == 0 || only_uid == UINT32_MAX);
+
     struct mapping_description mapping = {0};
     r = proc_parse_maps_line(text, &mapping);
     require(r == 0 || r == 1 || r == -EBADMSG);

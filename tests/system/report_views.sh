@@ -28,7 +28,7 @@ made.name(11, 0, "kthread")
 def stack(pid, most):
     places = [start + 64 * draw.randrange(6) + draw.randrange(4) for start in starts[pid]] + [0x10]
     return [draw.choice(places) for _ in range(draw.randrange(1, most))]
-# Who made whom: pids that are there twice, parents without samples, a circle, one that is not known, and commands of
+# Parents of processes: pids that are there twice, parents without samples, a circle, one that is not known, and commands of
 # which few and many differ. Each of 30 to 69 begins when its first sample is taken.
 def line(pid, since, parent=None, *command):
     return {"pid": pid, "boot_ts_ns": str(since), **({} if parent is None else {"ppid": parent}), **({"cmdline": command} if command else {})}

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Whom the first frame of a folded stack names. */
+/* What the first frame of a folded stack names. */
 enum export_root {
     EXPORT_ROOT_COMMAND, /* the process, by its name alone */
     EXPORT_ROOT_PROCESS, /* and its pid: NAME-PID */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Whom the first frame names. */
+/* What the first frame names. */
 enum flame_by {
     FLAME_BY_NOTHING, /* there is none: stacks of all tasks are one graph */
     FLAME_BY_UNIT,    /* the systemd unit or the container */

@@ -237,7 +237,7 @@ function showDetails() {
     showItem();
 }
 
-/* The frame in the focus, for those who do not see the canvas. */
+/* The frame in the focus, for users that do not see the canvas. */
 function showItem() {
     const { view, focus } = app;
     const frame = describeNode(app.model, view, focus);
