@@ -194,7 +194,7 @@ def judge_zoom(flames, profctl, path):
 def judge_range(flames, profctl, path):
     """A range of the heat map filters to the sample, and its address says which it is."""
     flames.open()
-    for first, last in ((20 * 50 + 3, 21 * 50 + 17), (7, 7), (1999, 1500)):
+    for first, last in ((20 * 50 + 3, 21 * 50 + 17), (7, 7), (1999, 1500), (100, 1888)):
         flames.page.drag(flames.cell(first), flames.cell(last))
         range_of = re.search(r"range=([\d.]+)-([\d.]+)", flames.fragment())
         low, high = min(first, last) * 0.02, (max(first, last) + 1) * 0.02

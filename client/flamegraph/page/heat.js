@@ -57,14 +57,16 @@ class HeatMap {
         return Math.min(Math.floor(timeUs / this.cellUs), this.cellCount - 1);
     }
 
-    /* Counts the samples of the cells; `marks` says which nodes count, null: all. */
-    count(recording, ends, marks) {
+    /* Counts the samples of the cells; `marks` says which nodes count, null: all. `stacks` are the
+     * recording's in the view. */
+    count(recording, { ends, cpus }, marks) {
         const counts = new Uint32Array(this.cellCount);
         const cellUs = this.cellUs;
+        const counting = marks && Uint8Array.from(ends, (node) => marks[node]);
         recording.cpus.forEach(({ times }, number) => {
-            const nodes = ends[number];
+            const stacks = cpus[number];
             for (let i = 0; i < times.length; i++) {
-                if (marks === null || marks[nodes[i]] === 1) {
+                if (counting === null || counting[stacks[i]] === 1) {
                     counts[Math.floor(times[i] / cellUs)]++;
                 }
             }

@@ -6,7 +6,7 @@
 
 const DEFAULTS = { by: "command", isIcicle: false, range: null, zoom: 0, search: "", theme: "", shown: 0 };
 
-const app = { model: null, view: null, totals: [], matches: null, focus: 0, hovered: NOTHING, state: { ...DEFAULTS } };
+const app = { model: null, view: null, totals: [], matches: null, inside: null, focus: 0, hovered: NOTHING, state: { ...DEFAULTS } };
 const part = (id) => document.getElementById(id);
 const graph = new FlameGraph(part("flame"), part("sheet"), part("scroll"));
 const heat = new HeatMap(part("heat"));
@@ -89,13 +89,15 @@ function match(old, isCounted) {
     if (isSame && isCounted && heat.counts) {
         return;
     }
-    const inside = markInside(view, state.zoom);
+    if (!isSame || !app.inside) {
+        app.inside = markInside(view, state.zoom);
+    }
     const test = makeTest(state.search);
-    app.matches = test && search(model, view, shownTotals(), inside, test);
+    app.matches = test && search(model, view, shownTotals(), app.inside, test);
     if (!isSame || !heat.counts) {
         const isAll = state.zoom === 0 && app.matches === null;
         heat.part(shownRecording());
-        heat.count(shownRecording(), view.ends[state.shown], isAll ? null : app.matches?.under ?? inside);
+        heat.count(shownRecording(), view.stacks[state.shown], isAll ? null : app.matches?.under ?? app.inside);
     }
 }
 
@@ -306,7 +308,7 @@ function onGraphKey(event) {
     if (event.key === "Enter") {
         zoomTo(focus);
     } else if (event.key === "Backspace") {
-        zoomTo(Math.max(view.parents[app.state.zoom], 0));
+        zoomTo(view.parents[app.state.zoom]);
     } else if (event.key.startsWith("Arrow")) {
         moveFocus(graph.neighbour(focus, steps[event.key] ?? "caller"));
     } else {

@@ -101,34 +101,54 @@ function sortByGroup(cpu, groups) {
     for (let i = 0; i < cpu.count; i++) {
         order[next[groups.ofTask[cpu.tasks[i]]]++] = i;
     }
-    return { order, ends, nodes: cpu.nodes, places: new Uint32Array(cpu.count) };
+    return { order, ends, stacks: cpu.stacks, places: new Uint32Array(cpu.count) };
+}
+
+/* Numbers, and room for more. */
+class Column {
+    constructor() {
+        this.numbers = new Uint32Array(1 << 16);
+        this.count = 0;
+    }
+
+    add(number) {
+        if (this.count === this.numbers.length) {
+            const more = new Uint32Array(2 * this.count);
+            more.set(this.numbers);
+            this.numbers = more;
+        }
+        this.numbers[this.count] = number;
+        return this.count++;
+    }
+
+    taken() {
+        return this.numbers.subarray(0, this.count);
+    }
 }
 
 /* The nodes of a view while it is made, and, for each node of the model, the group for which it was
  * added last and as which node of the view. */
 class Building {
     constructor(nodeCount) {
-        this.parents = new Int32Array(1 << 16);
-        this.functions = new Int32Array(1 << 16);
-        this.count = 0;
+        this.parents = new Column();
+        this.functions = new Column();
         this.added = new Int32Array(2 * nodeCount).fill(NOTHING);
         this.waiting = [];
     }
 
     add(parent, number) {
-        if (this.count === this.parents.length) {
-            this.parents = this.grown(this.parents);
-            this.functions = this.grown(this.functions);
-        }
-        this.parents[this.count] = parent;
-        this.functions[this.count] = number;
-        return this.count++;
+        this.parents.add(parent);
+        return this.functions.add(number);
     }
+}
 
-    grown(numbers) {
-        const more = new Int32Array(2 * numbers.length);
-        more.set(numbers);
-        return more;
+/* The stacks of a recording in a view: in which node of the view each ends, and, for each stack of the
+ * recording, the group for which it was added last and as which stack of the view. */
+class Stacks {
+    constructor(nodes) {
+        this.nodes = nodes;
+        this.added = new Int32Array(2 * nodes.length).fill(NOTHING);
+        this.ends = new Column();
     }
 }
 
@@ -149,45 +169,53 @@ function addStack(model, building, group, leaf, root) {
     return place;
 }
 
-function addGroup(model, building, group, parts) {
-    const root = building.add(0, group);
-    for (const { order, ends, nodes, places } of parts) {
+function addGroup(model, building, group, root, { stacks, cpus }) {
+    const { nodes, added } = stacks;
+    for (const { order, ends, stacks: ofSamples, places } of cpus) {
         for (let i = ends[group]; i < ends[group + 1]; i++) {
-            const sample = order[i];
-            places[sample] = addStack(model, building, group, nodes[sample], root);
+            const stack = ofSamples[order[i]];
+            if (added[2 * stack] !== group) {
+                added[2 * stack] = group;
+                added[2 * stack + 1] = stacks.ends.add(addStack(model, building, group, nodes[stack], root));
+            }
+            places[order[i]] = added[2 * stack + 1];
         }
     }
 }
 
 function makeGroupedView(model, by) {
     const groups = findGroups(model, by);
-    const cpus = model.recordings.map((recording) => recording.cpus.map((cpu) => sortByGroup(cpu, groups)));
+    const recordings = model.recordings.map(({ nodes, cpus }) => (
+        { stacks: new Stacks(nodes), cpus: cpus.map((cpu) => sortByGroup(cpu, groups)) }));
     const building = new Building(model.nodeCount);
-    building.add(NOTHING, NOTHING);
-    groups.labels.forEach((label, group) => addGroup(model, building, group, cpus.flat()));
+    building.add(0, 0);
+    groups.labels.forEach((label, group) => {
+        const root = building.add(0, group);
+        recordings.forEach((recording) => addGroup(model, building, group, root, recording));
+    });
     return {
-        count: building.count,
-        parents: building.parents.subarray(0, building.count),
-        functions: building.functions.subarray(0, building.count),
-        ends: cpus.map((list) => list.map((cpu) => cpu.places)),
+        count: building.parents.count,
+        parents: building.parents.taken(),
+        functions: building.functions.taken(),
+        stacks: recordings.map(({ stacks, cpus }) => ({ ends: stacks.ends.taken(), cpus: cpus.map((cpu) => cpu.places) })),
         groups: groups.labels,
     };
 }
 
-/* `by` is a value of the list of first frames. `ends` has the node of each sample, by recording and
- * CPU. */
+/* `by` is a value of the list of first frames. `stacks` has for each recording the nodes in which its
+ * stacks end, and for each of its CPUs which of these each sample has. */
 function makeView(model, by) {
     const view = by === "none" ? {
         count: model.nodeCount,
         parents: model.parents,
         functions: model.nodeFunctions,
-        ends: model.recordings.map((recording) => recording.cpus.map((cpu) => cpu.nodes)),
+        stacks: model.recordings.map(({ nodes, cpus }) => ({ ends: nodes, cpus: cpus.map((cpu) => cpu.stacks) })),
         groups: [],
     } : makeGroupedView(model, by);
     const isGrouped = view.groups.length > 0;
     view.frames = new Map();
     view.children = new Map();
-    view.groupOf = (node) => (isGrouped && view.parents[node] === 0 ? view.functions[node] : NOTHING);
+    view.groupOf = (node) => (isGrouped && node !== 0 && view.parents[node] === 0 ? view.functions[node] : NOTHING);
     view.depths = new Uint32Array(view.count);
     for (let node = 1; node < view.count; node++) {
         view.depths[node] = view.depths[view.parents[node]] + 1;
@@ -227,20 +255,50 @@ function lowerBound(times, time) {
     return low;
 }
 
-/* The samples of each node and of what it called; of those in the range [from, to) where there is
- * one. */
-function countNodes(model, view, r, range) {
-    const totals = new Uint32Array(view.count);
-    model.recordings[r].cpus.forEach(({ times }, number) => {
-        const ends = view.ends[r][number];
-        const begin = range ? lowerBound(times, range[0]) : 0;
-        const end = range ? lowerBound(times, range[1]) : ends.length;
-        for (let i = begin; i < end; i++) {
-            totals[ends[i]]++;
-        }
+/* Adds `sign` to the count of each stack for each of its samples from `begin` to `end`. */
+function addSamples(counts, stacks, begin, end, sign) {
+    for (let i = begin; i < end; i++) {
+        counts[stacks[i]] += sign;
+    }
+}
+
+function countAllStacks({ ends, cpus }) {
+    const counts = new Uint32Array(ends.length);
+    cpus.forEach((stacks) => addSamples(counts, stacks, 0, stacks.length, 1));
+    return counts;
+}
+
+/* How many samples each stack has in the range [from, to). Of a range with most samples the others are
+ * taken from the whole, which is remembered. */
+function countStacks(recording, stacks, range) {
+    const parts = recording.cpus.map(({ times }, number) => (
+        { of: stacks.cpus[number], begin: lowerBound(times, range[0]), end: lowerBound(times, range[1]) }));
+    const samples = parts.reduce((sum, { begin, end }) => sum + end - begin, 0);
+    if (2 * samples < recording.sampleCount) {
+        const counts = new Uint32Array(stacks.ends.length);
+        parts.forEach(({ of, begin, end }) => addSamples(counts, of, begin, end, 1));
+        return counts;
+    }
+    const counts = stacks.whole.slice();
+    parts.forEach(({ of, begin, end }) => {
+        addSamples(counts, of, 0, begin, -1);
+        addSamples(counts, of, end, of.length, -1);
     });
-    for (let node = view.count - 1; node > 0; node--) {
-        totals[view.parents[node]] += totals[node];
+    return counts;
+}
+
+/* The samples of each node and of what it called, in the range where there is one. */
+function countNodes(model, view, r, range) {
+    const stacks = view.stacks[r];
+    const { parents, count } = view;
+    const totals = new Uint32Array(count);
+    stacks.whole ??= countAllStacks(stacks);
+    const counts = range ? countStacks(model.recordings[r], stacks, range) : stacks.whole;
+    counts.forEach((samples, stack) => {
+        totals[stacks.ends[stack]] += samples;
+    });
+    for (let node = count - 1; node > 0; node--) {
+        totals[parents[node]] += totals[node];
     }
     return totals;
 }

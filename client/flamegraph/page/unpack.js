@@ -91,29 +91,44 @@ function addSigned(numbers) {
     return numbers;
 }
 
-/* The nodes of a CPU's samples: of the frequent ones their place, from 1, and 0 for the next of the
- * rare ones. */
-function readNodes(places, frequent, rare) {
-    let next = 0;
+/* Turns what is written of a CPU's samples, the place of a frequent node from 1, and 0 for the next of
+ * the rare ones, into places in the nodes of both; the CPU's rare ones begin at `rare`. */
+function addRare(places, rare) {
     for (let i = 0; i < places.length; i++) {
-        places[i] = places[i] === 0 ? rare[next++] : frequent[places[i] - 1];
+        places[i] = places[i] === 0 ? rare++ : places[i] - 1;
     }
     return places;
 }
 
+/* One column of several. */
+function joined(columns) {
+    const all = new Uint32Array(columns.reduce((count, column) => count + column.length, 0));
+    let at = 0;
+    for (const column of columns) {
+        all.set(column, at);
+        at += column.length;
+    }
+    return all;
+}
+
+/* A recording's `nodes` are those in which its stacks end, and a CPU's `stacks` say of each sample which
+ * of them is its own. */
 function readRecording(sections, head) {
     const periodUs = Math.floor(head.period_ns / 1000);
     const recording = { ...head, sampleCount: 0, endUs: 1 };
-    const frequent = sections.numbers(Uint32Array, sections.length());
+    const nodes = [sections.numbers(Uint32Array, sections.length())];
+    let nodeCount = nodes[0].length;
     for (const cpu of recording.cpus) {
         cpu.times = addGaps(sections.numbers(Float64Array, cpu.count), periodUs);
         cpu.tasks = addSigned(sections.numbers(Uint32Array, cpu.count));
-        const places = sections.numbers(Uint32Array, cpu.count);
+        cpu.stacks = addRare(sections.numbers(Uint32Array, cpu.count), nodeCount);
         const rare = addSigned(sections.numbers(Uint32Array, sections.length()));
-        cpu.nodes = readNodes(places, frequent, rare);
+        nodes.push(rare);
+        nodeCount += rare.length;
         recording.sampleCount += cpu.count;
         recording.endUs = Math.max(recording.endUs, cpu.times[cpu.count - 1] + 1);
     }
+    recording.nodes = joined(nodes);
     return recording;
 }
 
