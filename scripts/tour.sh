@@ -4,7 +4,7 @@
 # Makes docs/tour.md: six investigations of programs that scripts/tour/ has, or that Debian has, each recorded
 # now, on this machine, by a daemon of its own, and answered by `profctl report` alone. The numbers are those of this run;
 # what stands between them is written here, so look at the page before it is kept. Needs root, the release build and
-# scripts/install-deps.sh --bench.
+# scripts/install-deps.sh --bench and Chromium, which shows the pictures: FILE's name with -all.png and -table.png.
 #   scripts/tour.sh [FILE]     docs/tour.md if no file is named
 set -euo pipefail
 
@@ -34,7 +34,7 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-for program in cpu-profilerd profctl gcc g++ python3 node redis-server redis-benchmark redis-cli gzip sort; do
+for program in cpu-profilerd profctl gcc g++ python3 node redis-server redis-benchmark redis-cli gzip sort chromium; do
     if ! command -v "$program" >/dev/null; then
         echo "$0 needs $program (scripts/install-deps.sh --bench; cmake --build --preset release)" >&2
         exit 1
@@ -64,6 +64,13 @@ view() {
     printf '...\n```\n\n'
 }
 
+# picture FILE NAME FRAGMENT FRAME TEXT: the flame graph of a recording, as a browser shows it after a click on a frame.
+picture() {
+    profctl flamegraph "$1" -o "${1%.fxt}.html" >/dev/null 2>&1
+    PYTHONPATH=$SOURCE_DIR/tests/system python3 "$programs/picture.py" "${1%.fxt}.html" "${page%.md}-$2.png" "$3" "$4"
+    printf '![%s](%s)\n\n' "$5" "$(basename "${page%.md}")-$2.png"
+}
+
 slow_build() {
     cat <<'E2'
 ## A slow C++ build
@@ -88,7 +95,20 @@ E2
     cat <<'E2'
 **Answer:** `std::regex pattern` stands inside the loop, and so is compiled for each line of each file. It belongs before the loop.
 
+The same as a picture. Above, a column is a part of the time, and the darker the more samples; below, a frame is as wide as its
+time:
+
+```console
+# profctl flamegraph build.fxt -o build.html --open
+```
+
 E2
+    picture build.fxt all by=command all 'The flame graph of the build: its heat map above, cc1plus, as and table side by side below'
+    cat <<'E2'
+A click on `table` makes it as wide as the page, and a search colours what it finds and says its share:
+
+E2
+    picture build.fxt table 'by=command&search=_Compiler' table 'The flame graph of table alone, in which _Compiler is found'
 }
 
 hidden_function() {
