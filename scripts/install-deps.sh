@@ -42,6 +42,7 @@ test_packages=(
     libcap2-bin                        # a program with a capability
     linux-perf                         # what the benches compare with
     chromium                           # a browser, for pages
+    zsh fish                           # shells, for completions
 )
 
 bench_packages=(

@@ -7,6 +7,7 @@
 #include "options.h"
 
 #include "cleanup.h"
+#include "complete.h"
 #include "json_out.h"
 #include "output.h"
 #include "text_out.h"
@@ -22,6 +23,9 @@
 
 /* What --json asks of messages too. The process has one command line, so it is kept here. */
 static bool says_json;
+
+/* A shell asks what may follow, and there is nothing to be done. Kept here for the same reason. */
+static bool is_completing;
 
 static const struct verb_option help_option = {'h', "help", NULL, "this text", NULL, 0, 0};
 
@@ -268,8 +272,17 @@ static bool asks_for_json(const struct command_line *line, int argc, char **argv
     return false;
 }
 
+void options_complete_instead(void)
+{
+    is_completing = true;
+}
+
 int options_take(const struct command_line *line, int argc, char **argv, void *request)
 {
+    if (is_completing) {
+        complete_print(stdout, line, (size_t)argc - 1, argv + 1);
+        return EXIT_DONE;
+    }
     says_json = asks_for_json(line, argc, argv);
     struct getopt_tables tables;
     int taken = optind; /* the arguments that options are made of */
@@ -331,6 +344,30 @@ TAKE(options_raise)
     (void)line, (void)value;
     *level = *level > option->level ? *level : (unsigned)option->level;
     return EXIT_DONE;
+}
+
+const char *options_list_choices(option_choice_fn *choice, char *into)
+{
+    into[0] = '\0';
+    for (size_t i = 0; choice(i) != NULL; i++) {
+        size_t used = strlen(into);
+        (void)snprintf(into + used, OPTIONS_CHOICES_BYTES - used, "%s%s", i == 0 ? "" : ", ",
+                       choice(i));
+    }
+    return into;
+}
+
+TAKE(options_choice)
+{
+    char names[OPTIONS_CHOICES_BYTES];
+    for (unsigned i = 0; option->choice(i) != NULL; i++) {
+        if (strcmp(value, option->choice(i)) == 0) {
+            *(unsigned *)into = i;
+            return EXIT_DONE;
+        }
+    }
+    return options_refuse(line, "--%s: %s: is not one of %s", option->name, value,
+                          options_list_choices(option->choice, names));
 }
 
 TAKE(options_text)

@@ -52,12 +52,12 @@ static void adding_done(struct adding *adding)
     free(adding->steps);
 }
 
-const char *flame_by_name(enum flame_by by)
+const char *flame_by_name(size_t by)
 {
     static const char *const names[] = {
         [FLAME_BY_NOTHING] = "none",    [FLAME_BY_UNIT] = "unit",
         [FLAME_BY_COMMAND] = "command", [FLAME_BY_PROCESS] = "process",
-        [FLAME_BY_THREAD] = "thread",
+        [FLAME_BY_THREAD] = "thread",   [FLAME_BYS] = NULL,
     };
     return names[by];
 }

@@ -60,20 +60,9 @@ static void builder_done(struct builder *builder)
     free(builder->last_chain);
 }
 
-bool report_by_parse(const char *name, enum report_by *ret)
+const char *report_by_name(size_t by)
 {
-    for (size_t i = 0; i < sizeof by_names / sizeof by_names[0]; i++) {
-        if (strcmp(name, by_names[i]) == 0) {
-            *ret = (enum report_by)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *report_by_name(enum report_by by)
-{
-    return by_names[by];
+    return by < sizeof by_names / sizeof by_names[0] ? by_names[by] : NULL;
 }
 
 bool report_counts_processes(enum report_by by)

@@ -2,8 +2,9 @@
 
 /*
  * The command line: finds the verb and runs it. A new verb is a file verb_<verb>.c and a line of
- * the table below. With an argument of its own it is the child that parses debugging information,
- * which shares nothing with profctl but the program.
+ * the table below. `--complete WORD...` is what the shells' completions ask. With an argument of
+ * its own it is the child that parses debugging information, which shares nothing with profctl but
+ * the program.
  */
 #include "lines.h"
 #include "options.h"
@@ -51,6 +52,22 @@ static int print_help(void)
     return EXIT_DONE;
 }
 
+/* What a shell may put in the place of the last word: `argv` is what stands on the command line
+ * behind the name of the program. */
+static int complete(int argc, char **argv)
+{
+    const char *begun = argc > 0 ? argv[0] : "";
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (argc <= 1 && strncmp(verbs[i].name, begun, strlen(begun)) == 0) {
+            (void)printf("%s\t%s\n", verbs[i].name, verbs[i].summary);
+        } else if (argc > 1 && strcmp(verbs[i].name, begun) == 0) {
+            options_complete_instead();
+            return verbs[i].run(argc, argv);
+        }
+    }
+    return EXIT_DONE;
+}
+
 static int run(int argc, char **argv)
 {
     const struct command_line line = {.usage = usage};
@@ -63,6 +80,9 @@ static int run(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0) {
         (void)printf("profctl %s\n", CPU_PROFILERD_VERSION);
         return EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--complete") == 0) {
+        return complete(argc - 2, argv + 2);
     }
     for (size_t i = 0; i < VERB_COUNT; i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {

@@ -12,20 +12,21 @@
 #include "select_options.h"
 #include "verbs.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT_NAMES_BYTES ((size_t)256)
-#define FORMAT_HELP_BYTES  ((size_t)2048)
+#define FORMAT_HELP_BYTES ((size_t)2048)
+#define UNSAID            UINT_MAX
 
 struct export_request {
     const char *path;
     const char *output_path;
-    const struct export_format *format; /* NULL: none was named */
+    unsigned format; /* of export_formats; UNSAID: none was named */
+    unsigned root;   /* an enum export_root, or UNSAID */
     struct export_options options;
-    bool has_root; /* it was asked for */
     struct selection selection;
     enum profile_names names;
     enum load_detail detail;
@@ -37,16 +38,6 @@ static size_t append(char *into, size_t used, size_t capacity, const char *first
 {
     int bytes = snprintf(into + used, capacity - used, "%s%s", first, second);
     return (size_t)bytes < capacity - used ? used + (size_t)bytes : used;
-}
-
-/* The names of all formats, for a sentence. `into` has FORMAT_NAMES_BYTES; returns it. */
-static const char *format_names(char *into)
-{
-    size_t used = 0;
-    for (const struct export_format *format = export_formats; format->name != NULL; format++) {
-        used = append(into, used, FORMAT_NAMES_BYTES, used == 0 ? "" : ", ", format->name);
-    }
-    return into;
 }
 
 /* What --help says of them. `into` has FORMAT_HELP_BYTES; returns it. */
@@ -62,48 +53,30 @@ static const char *format_help(char *into)
     return into;
 }
 
-static int take_format(const struct command_line *line, const struct verb_option *option,
-                       const char *value, void *into)
+static const char *format_name(size_t number)
 {
-    char names[FORMAT_NAMES_BYTES];
-    const struct export_format *format = export_format_find(value);
-    (void)option;
-    if (format == NULL) {
-        return options_refuse(line, "--format: %s: is not one of %s", value, format_names(names));
-    }
-    *(const struct export_format **)into = format;
-    return EXIT_DONE;
+    return export_formats[number].name;
 }
 
 /* The words are those of `report --by`. */
-static int take_root(const struct command_line *line, const struct verb_option *option,
-                     const char *value, void *into)
+static const char *root_name(size_t root)
 {
-    static const char *const names[] = {
-        [EXPORT_ROOT_COMMAND] = "command",
-        [EXPORT_ROOT_PROCESS] = "process",
-        [EXPORT_ROOT_THREAD] = "thread",
-    };
-    struct export_request *request = into;
-    (void)option;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(value, names[i]) == 0) {
-            request->options.root = (enum export_root)i;
-            request->has_root = true;
-            return EXIT_DONE;
-        }
-    }
-    return options_refuse(line, "--by: %s: is not one of command, process, thread", value);
+    static const char *const names[] = {[EXPORT_ROOT_COMMAND] = "command",
+                                        [EXPORT_ROOT_PROCESS] = "process",
+                                        [EXPORT_ROOT_THREAD] = "thread",
+                                        NULL};
+    return names[root];
 }
 
 #define AT(member) offsetof(struct export_request, member)
 
 static const struct verb_option options[] = {
-    {0, "format", "FORMAT", "which of the formats below", take_format, AT(format), 0},
+    {0, "format", "FORMAT", "which of the formats below", options_choice, AT(format), 0,
+     format_name},
     {0, "by", "WHAT",
      "folded: what the first frame names: command, process\n(NAME-PID), thread (NAME-PID/TID) "
      "(command)",
-     take_root, 0, 0},
+     options_choice, AT(root), 0, root_name},
     {0, "inline", NULL,
      "functions that were inlined are frames too; report --help\nsays what that needs",
      options_raise, AT(detail), LOAD_INLINED},
@@ -154,28 +127,31 @@ static int print_export(FILE *file, void *userdata)
 
 static int export_file(const struct profile *profile, const struct export_request *request)
 {
-    struct printing printing = {profile, request->format, request->options};
+    struct printing printing = {profile, &export_formats[request->format], request->options};
+    printing.options.root = request->root == UNSAID ? EXPORT_ROOT_COMMAND : request->root;
     printing.options.is_piped = is_piped(request->output_path);
-    return save_file(request->output_path, request->format->is_gzip, print_export, &printing);
+    return save_file(request->output_path, printing.format->is_gzip, print_export, &printing);
 }
 
 /* Refuses what the options ask for together. Returns an exit status, or OPTIONS_TAKEN. */
 static int check_request(const struct command_line *command, const struct export_request *request)
 {
-    char names[FORMAT_NAMES_BYTES];
-    if (request->format == NULL) {
-        return options_refuse(command, "--format: is missing; name one of %s", format_names(names));
+    char names[OPTIONS_CHOICES_BYTES];
+    if (request->format == UNSAID) {
+        return options_refuse(command, "--format: is missing; name one of %s",
+                              options_list_choices(format_name, names));
     }
-    if (request->has_root && !request->format->has_roots) {
+    const struct export_format *format = &export_formats[request->format];
+    if (request->root != UNSAID && !format->has_roots) {
         return options_refuse(command,
                               "--by: %s has processes and threads of its own; --by is for folded",
-                              request->format->name);
+                              format->name);
     }
-    if (request->options.has_lost_frame && request->format->has_no_frame) {
+    if (request->options.has_lost_frame && format->has_no_frame) {
         return options_refuse(command,
                               "--lost-frame: %s has no names of frames; it has the losses "
                               "as records of their own",
-                              request->format->name);
+                              format->name);
     }
     if (request->options.has_lost_frame && !selection_is_empty(&request->selection)) {
         return options_refuse(command, "--lost-frame: what is lost is known of the whole recording "
@@ -185,8 +161,7 @@ static int check_request(const struct command_line *command, const struct export
         return options_refuse(command, "-o: %s: is the recording itself; name another file",
                               request->output_path);
     }
-    if (request->format->is_binary && strcmp(request->output_path, "-") == 0 &&
-        isatty(STDOUT_FILENO)) {
+    if (format->is_binary && strcmp(request->output_path, "-") == 0 && isatty(STDOUT_FILENO)) {
         return options_refuse(command,
                               "-o -: standard output is a terminal; name a file, or a pipe");
     }
@@ -195,7 +170,7 @@ static int check_request(const struct command_line *command, const struct export
 
 int verb_export(int argc, char **argv)
 {
-    struct export_request request = {.output_path = "-"};
+    struct export_request request = {.format = UNSAID, .root = UNSAID, .output_path = "-"};
     cleanup_(profile_freep) struct profile *profile = NULL;
     struct command_line command = line;
     char help[FORMAT_HELP_BYTES];

@@ -28,21 +28,6 @@ struct flamegraph_request {
     bool is_opened;
 };
 
-/* The words are those of `report --by`. */
-static int take_by(const struct command_line *line, const struct verb_option *option,
-                   const char *value, void *into)
-{
-    (void)option;
-    for (enum flame_by by = 0; by < FLAME_BYS; by++) {
-        if (strcmp(value, flame_by_name(by)) == 0) {
-            *(enum flame_by *)into = by;
-            return EXIT_DONE;
-        }
-    }
-    return options_refuse(line, "--by: %s: is not one of none, unit, command, process, thread",
-                          value);
-}
-
 #define AT(member) offsetof(struct flamegraph_request, member)
 
 static const struct verb_option options[] = {
@@ -55,7 +40,7 @@ static const struct verb_option options[] = {
     {0, "by", "WHAT",
      "what the first frame names: none, unit, command, process,\n"
      "thread (command); in the page that can be changed",
-     take_by, AT(by), 0},
+     options_choice, AT(by), 0, flame_by_name},
     {0, "inline", NULL,
      "functions that were inlined are frames too; report --help\nsays what that needs",
      options_raise, AT(detail), LOAD_INLINED},

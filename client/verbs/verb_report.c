@@ -56,27 +56,11 @@ static int take_rows(const struct command_line *line, const struct verb_option *
     return EXIT_DONE;
 }
 
-static int take_by(const struct command_line *line, const struct verb_option *option,
-                   const char *value, void *into)
+static const char *sort_name(size_t sort)
 {
-    (void)option;
-    return report_by_parse(value, into)
-               ? EXIT_DONE
-               : options_refuse(line,
-                                "--by: %s: is not one of function, line, module, process, "
-                                "command, thread, unit, container, user, cpu",
-                                value);
-}
-
-static int take_sort(const struct command_line *line, const struct verb_option *option,
-                     const char *value, void *into)
-{
-    (void)option;
-    if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0) {
-        return options_refuse(line, "--sort: %s: is neither self nor total", value);
-    }
-    *(enum report_sort *)into = strcmp(value, "self") == 0 ? REPORT_SORT_SELF : REPORT_SORT_TOTAL;
-    return EXIT_DONE;
+    static const char *const names[] = {
+        [REPORT_SORT_SELF] = "self", [REPORT_SORT_TOTAL] = "total", NULL};
+    return names[sort];
 }
 
 static int take_percent(const struct command_line *line, const struct verb_option *option,
@@ -99,8 +83,8 @@ static const struct verb_option options[] = {
     {0, "by", "WHAT",
      "what rows are: function, line, module, process, command,\n"
      "thread, unit, container, user, cpu (function)",
-     take_by, AT(by), 0},
-    {0, "sort", "ORDER", "by self or by total (self)", take_sort, AT(sort), 0},
+     options_choice, AT(by), 0, report_by_name},
+    {0, "sort", "ORDER", "by self or by total (self)", options_choice, AT(sort), 0, sort_name},
     {0, "tree", NULL, "a tree of functions, from the root of the stacks inward", options_flag,
      AT(has_tree), 0},
     {0, "inverted", NULL, "with --tree: from the leaves of the stacks outward", options_flag,

@@ -18,31 +18,23 @@
 
 struct view_request {
     const char *path;
-    const struct view_viewer *viewer;
+    unsigned viewer; /* of view_viewers */
     struct selection selection;
     enum profile_names names;
     enum load_detail detail;
     bool is_once;
 };
 
-static int take_viewer(const struct command_line *line, const struct verb_option *option,
-                       const char *value, void *into)
+static const char *viewer_name(size_t number)
 {
-    const struct view_viewer *viewer = view_viewer_find(value);
-    (void)option;
-    if (viewer == NULL) {
-        return options_refuse(
-            line, "--in: %s: is not one of firefox, speedscope, perfetto, flamegraph", value);
-    }
-    *(const struct view_viewer **)into = viewer;
-    return EXIT_DONE;
+    return view_viewers[number].name;
 }
 
 #define AT(member) offsetof(struct view_request, member)
 
 static const struct verb_option options[] = {
-    {0, "in", "VIEWER", "firefox, speedscope, perfetto or flamegraph (firefox)", take_viewer,
-     AT(viewer), 0},
+    {0, "in", "VIEWER", "firefox, speedscope, perfetto or flamegraph (firefox)", options_choice,
+     AT(viewer), 0, viewer_name},
     {0, "once", NULL, "end when a browser has the whole profile", options_flag, AT(is_once), 0},
     {0, "inline", NULL,
      "functions that were inlined are frames too; report --help\nsays what that needs",
@@ -73,7 +65,7 @@ static int print_for_viewer(FILE *file, const struct profile *profile,
                             const struct view_request *request)
 {
     static const struct export_options plain = {.root = EXPORT_ROOT_COMMAND};
-    const char *format = request->viewer->format;
+    const char *format = view_viewers[request->viewer].format;
     const char *slash = strrchr(request->path, '/');
     const struct flame_source source = {profile, slash == NULL ? request->path : slash + 1};
     return format == NULL ? flamegraph_print_page(file, &source, 1, FLAME_BY_COMMAND)
@@ -91,7 +83,7 @@ static int serve(const struct profile *profile, const struct view_request *reque
     if (print_for_viewer(file, profile, request) < 0) {
         return complain("%s: there is not enough memory", request->path);
     }
-    if (view_server_new(request->viewer, &server, &fault) < 0) {
+    if (view_server_new(&view_viewers[request->viewer], &server, &fault) < 0) {
         return complain("%s", fault.text);
     }
     (void)printf("%s\n", view_server_url(server));
@@ -103,7 +95,7 @@ static int serve(const struct profile *profile, const struct view_request *reque
 
 int verb_view(int argc, char **argv)
 {
-    struct view_request request = {.viewer = &view_viewers[0]};
+    struct view_request request = {0};
     cleanup_(profile_freep) struct profile *profile = NULL;
     int status = options_take(&line, argc, argv, &request);
     if (status != OPTIONS_TAKEN) {

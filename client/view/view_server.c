@@ -69,16 +69,6 @@ struct view_server {
     bool is_sent; /* all of the file, once */
 };
 
-const struct view_viewer *view_viewer_find(const char *name)
-{
-    for (const struct view_viewer *viewer = view_viewers; viewer->name != NULL; viewer++) {
-        if (strcmp(viewer->name, name) == 0) {
-            return viewer;
-        }
-    }
-    return NULL;
-}
-
 static int make_token(char ret[VIEW_TOKEN_BYTES])
 {
     uint8_t bytes[(VIEW_TOKEN_BYTES - 1) / 2];

@@ -13,11 +13,13 @@ pc=$(find "$prefix" -name profctl.pc)
 [ -n "$pc" ] || fail "no profctl.pc"
 library=${pc%/pkgconfig/profctl.pc}
 for file in "$prefix/sbin/cpu-profilerd" "$prefix/bin/profctl" "$prefix/include/profctl.h" \
+    "$prefix/share/bash-completion/completions/profctl" "$prefix/share/zsh/site-functions/_profctl" \
+    "$prefix/share/fish/vendor_completions.d/profctl.fish" \
     "$library/libprofctl.so" "$library/libprofctl.so.0" "$prefix/lib/systemd/system/cpu-profilerd.service" \
     "$prefix/lib/systemd/system/cpu-profilerd.socket" "$prefix/lib/sysusers.d/cpu-profilerd.conf"; do
     [ -e "$file" ] || fail "not installed: $file"
 done
-for page in "$SOURCE_DIR"/docs/*.md; do
+for page in "$SOURCE_DIR"/docs/*.{md,png}; do
     cmp -s "$page" "$prefix/share/doc/cpu-profilerd/${page##*/}" || fail "not installed: $page"
 done
 grep -qx "ExecStart=$prefix/sbin/cpu-profilerd" "$prefix/lib/systemd/system/cpu-profilerd.service" || fail "the unit starts another program"

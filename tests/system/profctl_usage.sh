@@ -67,7 +67,7 @@ expect 2 '-n: x: ' report -n x a
 expect 2 '-n: -1: ' report -n -1 a
 expect 2 'takes a value' report a -n
 expect 2 '--by: planet' report --by planet a
-expect 2 '--sort: name: is neither self nor total' report --sort name a
+expect 2 '--sort: name: is not one of self, total' report --sort name a
 for percent in x -1 101 nan 1x ''; do
     expect 2 "--min: $percent: is not a percentage" report --tree --min "$percent" a
 done

@@ -29,6 +29,9 @@ struct verb_option;
 typedef int option_take_fn(const struct command_line *line, const struct verb_option *option,
                            const char *value, void *into);
 
+/* The words that an option may have as its value, by their number; NULL behind the last. */
+typedef const char *option_choice_fn(size_t number);
+
 /* Without letter and name, `help` is a title above the options that follow. {0} ends a table. */
 struct verb_option {
     int letter;           /* '\0': none */
@@ -36,8 +39,9 @@ struct verb_option {
     const char *argument; /* what --help calls the value; NULL: it takes none */
     const char *help;     /* lines, of which the last has no newline */
     option_take_fn *take;
-    size_t at;    /* of the member in the verb's request */
-    size_t level; /* of options_raise(), which sets an unsigned */
+    size_t at;                /* of the member in the verb's request */
+    size_t level;             /* of options_raise(), which sets an unsigned */
+    option_choice_fn *choice; /* of options_choice(), which sets an unsigned; NULL: any value */
 };
 
 struct command_line {
@@ -60,11 +64,22 @@ struct command_line {
  */
 int options_take(const struct command_line *line, int argc, char **argv, void *request);
 
+/*
+ * From now on options_take() prints what a shell may put in the place of the last of `argv`, and
+ * returns EXIT_DONE: a line each, with a TAB and a description behind it where there is one;
+ * ":files" stands for the names of files, ":commands" for those of commands.
+ */
+void options_complete_instead(void);
+
 /* Ways to take a value: a flag (bool); a text (const char *, borrowed), any, or not an empty one
  * that is the path of a socket or an output; a rate of samples a second (uint64_t); a level that
- * only goes up (unsigned, or an enum). */
+ * only goes up (unsigned, or an enum); the number of one of the option's words (the same). */
 option_take_fn options_flag, options_text, options_socket, options_output, options_frequency,
-    options_raise;
+    options_raise, options_choice;
+
+/* "command, process, thread". `into` has room for OPTIONS_CHOICES_BYTES; returns it. */
+#define OPTIONS_CHOICES_BYTES ((size_t)512)
+const char *options_list_choices(option_choice_fn *choice, char *into);
 
 /* The two options that many verbs have. `at` is the member's place in the request. */
 #define OPTION_JSON(at)                                                                            \

@@ -21,9 +21,9 @@ enum flame_by {
     FLAME_BYS,
 };
 
-/* "none", "unit", "command", "process", "thread": the words of options and of the page's address.
- */
-const char *flame_by_name(enum flame_by by);
+/* "none", "unit", "command", "process", "thread": the words of options and of the page's address;
+ * NULL behind the last. */
+const char *flame_by_name(size_t by);
 
 #define FLAME_SOURCES_MAX 2
 

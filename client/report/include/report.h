@@ -69,9 +69,8 @@ struct report {
     uint64_t series_seconds; /* of each part */
 };
 
-/* The enumerator called `name` ("function", ...). */
-bool report_by_parse(const char *name, enum report_by *ret);
-const char *report_by_name(enum report_by by);
+/* "function", ... of an enumerator; NULL behind the last. */
+const char *report_by_name(size_t by);
 /* Whether its rows say how many processes they are of. */
 bool report_counts_processes(enum report_by by);
 

@@ -25,9 +25,6 @@ struct view_viewer {
 /* All viewers, the first one is taken where none is named. {0} ends the table. */
 extern const struct view_viewer view_viewers[];
 
-/* The viewer of that name, or NULL. */
-const struct view_viewer *view_viewer_find(const char *name);
-
 struct view_server;
 
 /* Listens; nothing is answered yet. Returned: view_server_free(). Returns 0, or -errno with a
