@@ -27,7 +27,7 @@ grep -qx "ExecStart=$prefix/sbin/cpu-profilerd" "$prefix/lib/systemd/system/cpu-
 # From any prefix, and moved afterwards; nothing of the build is needed.
 DESTDIR=$WORK/staged cmake --install "$RELEASE_DIR" >"$WORK/install.out" 2>&1 || fail "install: $(cat "$WORK/install.out")"
 for program in profctl cpu-profilerd; do
-    staged=$(find "$WORK/staged" -type f -name "$program")
+    staged=$(find "$WORK/staged" -type f -path "*bin/$program")
     [ -n "$staged" ] || fail "$program is not below DESTDIR"
     env -i "$staged" --version >"$WORK/out" || fail "$program does not run where it was put"
     readelf -d "$staged" | grep -E 'R(UN)?PATH' && fail "$program looks for libraries where it was built"
