@@ -206,18 +206,35 @@ static void write_missed(FILE *file, const cJSON *row, double period_ns)
     }
 }
 
+static void write_reason(FILE *file, const cJSON *row, double period_ns, size_t which)
+{
+    if (warnings[which].text == NULL) {
+        write_missed(file, row, period_ns);
+    } else {
+        (void)fputs(warnings[which].text, file);
+    }
+}
+
 /* Says what is wrong with one term. */
 static void write_warning(FILE *file, const char *label, const cJSON *row, double period_ns,
                           size_t which, double percent)
 {
     (void)fprintf(file, "warning: %s: %.1f %% of the ticks are %s: ", label, percent,
                   warnings[which].member);
-    if (warnings[which].text == NULL) {
-        write_missed(file, row, period_ns);
-    } else {
-        (void)fputs(warnings[which].text, file);
-    }
+    write_reason(file, row, period_ns, which);
     (void)fputc('\n', file);
+}
+
+/* Whether a row has more of a term than a recording of a busy machine has; `*ret_percent` is how
+ * much. */
+static bool is_doubtful(const cJSON *row, int64_t expected, size_t which, double *ret_percent)
+{
+    int64_t ticks = 0;
+    if (!read_count(row, warnings[which].member, &ticks)) {
+        return false;
+    }
+    *ret_percent = 100 * (double)ticks / (double)expected;
+    return fabs(*ret_percent) > WARNING_PERCENT && imaxabs(ticks) > warnings[which].at_ends;
 }
 
 /* Warns of one CPU, or of all; returns how many warnings there were, with those beyond the limit.
@@ -231,12 +248,8 @@ static size_t warn(FILE *file, const char *label, const cJSON *row, double perio
         return count;
     }
     for (size_t i = 0; i < sizeof warnings / sizeof warnings[0]; i++) {
-        int64_t ticks = 0;
-        if (!read_count(row, warnings[i].member, &ticks)) {
-            continue;
-        }
-        double percent = 100 * (double)ticks / (double)expected;
-        if (fabs(percent) > WARNING_PERCENT && imaxabs(ticks) > warnings[i].at_ends) {
+        double percent = 0;
+        if (is_doubtful(row, expected, i, &percent)) {
             if (count < WARNINGS_MAX) {
                 write_warning(file, label, row, period_ns, i, percent);
             }
@@ -275,6 +288,30 @@ static cJSON *parse_books(const char *books_json)
         return NULL;
     }
     return books;
+}
+
+bool books_print_reason(const char *books_json, const char *member, char *into)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    const cJSON *row = cJSON_GetObjectItemCaseSensitive(books, "total");
+    double period_ns = amount(books, "period_ns");
+    double percent = 0;
+    int64_t expected = 0;
+    size_t which = 0;
+    while (which < sizeof warnings / sizeof warnings[0] &&
+           strcmp(warnings[which].member, member) != 0) {
+        which++;
+    }
+    if (which == sizeof warnings / sizeof warnings[0] || !read_count(row, "expected", &expected) ||
+        expected <= 0 || !is_doubtful(row, expected, which, &percent)) {
+        return false;
+    }
+    FILE *file = fmemopen(into, BOOKS_PRINT_REASON_BYTES, "w");
+    if (file == NULL) {
+        return false;
+    }
+    write_reason(file, row, period_ns, which);
+    return fclose(file) == 0;
 }
 
 uint64_t books_print_counter(const char *books_json, const char *member)

@@ -159,9 +159,7 @@ const char *page_style(const struct page *page, enum page_style style)
     return page->has_colours ? styles[style] : "";
 }
 
-/* How much of a text fits into `columns`, in bytes: up to the last space there, or all columns of a
- * longer word. A number stays with the percent sign behind it. */
-static size_t fitting_bytes(const char *text, size_t columns)
+size_t page_fitting_bytes(const char *text, size_t columns)
 {
     size_t most = text_bytes_of(text, columns);
     size_t fitting = 0;
@@ -188,7 +186,7 @@ static void print_paragraph(const struct page *page, enum page_style style, cons
     }
     do {
         size_t item_bytes = is_first ? (size_t)indent : 0;
-        size_t bytes = item_bytes + fitting_bytes(text + item_bytes, columns);
+        size_t bytes = item_bytes + page_fitting_bytes(text + item_bytes, columns);
         (void)fprintf(page->file, "%*s%s", is_first ? 0 : indent, "",
                       style == PAGE_PLAIN ? "" : page_style(page, style));
         text_print_bytes(page->file, text, bytes);

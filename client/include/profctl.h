@@ -33,7 +33,8 @@
  *
  * Errors. Every function that returns an int returns 0, or a negative errno value and leaves its
  * outputs as they were, unless its comment says otherwise. Where there is a `fault` (it may be
- * NULL), it says in a sentence what went wrong and what to do. Besides what each comment lists:
+ * NULL), it says in a sentence what went wrong. What to do where a connection fails is said by
+ * `profctl doctor`. Besides what each comment lists:
  *   -ENOTCONN   the daemon closed the connection, or ended, now or before
  *   -ETIMEDOUT  the daemon did not answer in time; the connection is closed
  *   -EPROTO     the daemon's answer is not one that this library understands

@@ -16,3 +16,8 @@ void connection_acknowledge(struct profctl *conn, uint64_t sequence)
 {
     conn->ack = sequence;
 }
+
+const char *connection_path(const struct profctl *conn)
+{
+    return conn->path;
+}

@@ -20,21 +20,6 @@
 
 #define CONNECT_LIMIT_S 5
 
-/* No daemon listens at the path; the sentence has the command that starts one. */
-static int fail_unserved(struct profctl_fault *fault, int code, const char *path)
-{
-    const char *what = code == ENOENT ? "there is no socket" : "no daemon listens at";
-    if (strcmp(path, SAMPLER_SOCKET_PATH) == 0) {
-        return rpc_fail(fault, code,
-                        "%s '%.100s'; start the daemon: systemctl enable --now "
-                        "cpu-profilerd.socket, or cpu-profilerd by hand, both as root",
-                        what, path);
-    }
-    return rpc_fail(fault, code,
-                    "%s '%.100s'; start a daemon there, as root: cpu-profilerd --socket %.100s",
-                    what, path, path);
-}
-
 static bool is_no_socket(const char *path)
 {
     struct stat status;
@@ -47,15 +32,12 @@ static int fail_connect(struct profctl_fault *fault, int code, const char *path)
     case ENOENT:
     case ECONNREFUSED:
         return is_no_socket(path)
-                   ? rpc_fail(fault, ENOTSOCK, "'%.100s' is no socket; name the one of the daemon",
-                              path)
-                   : fail_unserved(fault, code, path);
+                   ? rpc_fail(fault, ENOTSOCK, "'%.100s' is no socket", path)
+                   : rpc_fail(fault, code, "%s '%.100s'",
+                              code == ENOENT ? "there is no socket" : "no daemon listens at", path);
     case EACCES:
     case EPERM:
-        return rpc_fail(fault, EACCES,
-                        "not allowed to connect to '%.100s'; join the group '" SAMPLER_GROUP
-                        "' (usermod -aG " SAMPLER_GROUP " USER, and log in anew), or be root",
-                        path);
+        return rpc_fail(fault, EACCES, "not allowed to connect to '%.100s'", path);
     case EAGAIN:
         return rpc_fail(
             fault, ETIMEDOUT,
@@ -107,6 +89,8 @@ int profctl_connect(const char *path, struct profctl **ret, struct profctl_fault
         return rpc_fail(fault, ENOMEM, "out of memory");
     }
     *conn = (struct profctl){.fd = take_fd(fd), .reply_fd = -1, .chunk_fd = -1};
+    _Static_assert(sizeof conn->path == sizeof address.sun_path, "any path fits");
+    (void)snprintf(conn->path, sizeof conn->path, "%s", path);
     *ret = conn;
     return 0;
 }

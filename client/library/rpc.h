@@ -25,6 +25,7 @@ struct profctl {
     uint64_t chunk_sequence;
     uint64_t ack; /* the sequence of what the caller took last; 0: nothing to confirm */
     struct connection_notes notes;
+    char path[108]; /* of the socket */
 };
 
 /* How long a reply is waited for. */

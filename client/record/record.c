@@ -149,8 +149,9 @@ static int begin(struct recording *recording)
             0) {
         return complain("record: there is not enough memory");
     }
-    if (profctl_connect(recording->request->socket_path, &recording->conn, &fault) < 0) {
-        return complain("daemon: %s", fault.text);
+    status = attach_connect(recording->request->socket_path, &recording->conn);
+    if (status != EXIT_DONE) {
+        return status;
     }
     status = record_session_create(recording->conn, config, false);
     if (status != EXIT_DONE) {

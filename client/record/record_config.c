@@ -8,6 +8,7 @@
 
 #include "attach.h"
 #include "cleanup.h"
+#include "doctor.h"
 #include "json.h"
 #include "options.h"
 #include "session_config.h"
@@ -156,13 +157,13 @@ int record_session_create(struct profctl *conn, const char *config, bool is_deta
             return EXIT_DONE;
         }
         if (strncmp(fault.text, KERNEL_STACKS ":", strlen(KERNEL_STACKS ":")) != 0) {
-            return attach_complain_create(conn, &fault);
+            return doctor_complain_create(conn, &fault);
         }
         (void)complain("note: stacks of the kernel are not recorded, since the administrator does "
                        "not allow them; --no-kernel asks for none");
     }
     return profctl_create(conn, config, is_detached, &fault) < 0
-               ? attach_complain_create(conn, &fault)
+               ? doctor_complain_create(conn, &fault)
                : EXIT_DONE;
 }
 

@@ -8,6 +8,7 @@
 
 #include "books_print.h"
 #include "cleanup.h"
+#include "doctor.h"
 #include "percent.h"
 #include "text_out.h"
 
@@ -177,41 +178,20 @@ static void unseen_kernel(const struct profile *profile, const struct summary *s
     }
 }
 
-static const struct {
-    const char *command; /* begins so */
-    const char *remedy;
-} runtimes[] = {
-    {"node", "node --perf-prof names it"},
-    {"MainThread", "node --perf-prof names it"}, /* what newer ones call themselves */
-    {"deno", "deno --v8-flags=--perf-prof names it"},
-    {"java", "java -agentpath:.../libperf-jvmti.so of perf names it"},
-    {"dotnet", "DOTNET_PerfMapEnabled=1 names it"},
-    {"python", "python3 -X perf names it, from 3.12 on"},
-    {"ruby", "ruby --yjit-perf names it"},
-    {"beam.smp", "erl +JPperf true names it"},
-    {"julia", "ENABLE_JITPROFILING=1 names it"},
-    {"qemu-", "qemu -perfmap names it"},
-    {"wasmtime", "wasmtime --profile=perfmap names it"},
-};
-
 static void made_code(const struct profile *profile, const struct summary *summary, FILE *file)
 {
-    const char *remedy = "a map /tmp/perf-PID.map or a jitdump would name it";
     if (percent_of(summary->made_count, summary->sample_count) <= DOUBT_PERCENT) {
         return;
     }
     const char *command = profile_text(profile, summary->made_command);
-    for (size_t i = 0; i < sizeof runtimes / sizeof runtimes[0]; i++) {
-        if (strncmp(command, runtimes[i].command, strlen(runtimes[i].command)) == 0) {
-            remedy = runtimes[i].remedy;
-        }
-    }
+    const char *remedy = doctor_name_made_code(command);
     (void)fprintf(file,
                   "%.1f %% of the samples were in code without names that a program made ([anon], "
                   "[jit]), most in '",
                   percent_of(summary->made_count, summary->sample_count));
     text_print(file, command);
-    (void)fprintf(file, "': %s", remedy);
+    (void)fprintf(file, "': %s",
+                  remedy == NULL ? "a map /tmp/perf-PID.map or a jitdump would name it" : remedy);
 }
 
 static void unknown_memory(const struct profile *profile, const struct summary *summary, FILE *file)

@@ -32,6 +32,7 @@ static const struct {
     {"dump", "print the records of a recording", verb_dump},
     {"status", "show what the daemon is doing", verb_status},
     {"check", "check a session config", verb_check},
+    {"doctor", "say why profiling does not work well here", verb_doctor},
 };
 
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])

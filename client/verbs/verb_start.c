@@ -104,8 +104,9 @@ static int start(const struct record_request *request)
     if (status != EXIT_DONE) {
         return status;
     }
-    if (profctl_connect(request->socket_path, &conn, &fault) < 0) {
-        return complain("daemon: %s", fault.text);
+    status = attach_connect(request->socket_path, &conn);
+    if (status != EXIT_DONE) {
+        return status;
     }
     status = record_session_create(conn, config, true);
     if (status != EXIT_DONE) {

@@ -118,8 +118,10 @@ static int show_status(const struct attach_request *request)
     cleanup_(connection_closep) struct profctl *conn = NULL;
     cleanup_(session_status_done) struct session_status session = {0};
     struct profctl_fault fault = {0};
-    if (profctl_connect(request->socket_path, &conn, &fault) < 0 ||
-        session_status_ask(conn, &session, &fault) < 0) {
+    if (attach_connect(request->socket_path, &conn) != EXIT_DONE) {
+        return EXIT_FAILED;
+    }
+    if (session_status_ask(conn, &session, &fault) < 0) {
         return complain("daemon: %s", fault.text);
     }
     if (request->is_json) {

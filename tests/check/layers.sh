@@ -42,20 +42,22 @@ daemon/*                      common log config process modules session control 
 client/examples/*                                                     | profctl
 client/library/*              common json                             | cjson
 client/cli/*                  common json                             | cjson zlib
+client/status/*               common json library cli                 | cjson
 client/recording/*            common json fxt                         | cjson zlib
 client/profile/demangle.*     common                                  | iberty
 client/profile/*              common json fxt recording               | cjson
 client/lines/*                common symbolize profile                | elf kernel
-client/attach/*               common json library cli                 | cjson
+client/doctor/*               common json library cli status recording profile lines | cjson kernel perf_event
+client/attach/*               common json library cli status doctor   | cjson
 client/export/*               common json fxt cli profile lines           | cjson protobuf perf_event
 client/packets/*              common fxt recording profile export     |
-client/read/*                 common json library cli recording attach packets | cjson
-client/record/*               common json config library cli recording attach packets | cjson
-client/report/*               common json cli profile lines           | cjson
+client/read/*                 common json library cli status recording attach packets | cjson
+client/record/*               common json config library cli status recording doctor attach packets | cjson
+client/report/*               common json cli profile lines doctor    | cjson
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
 client/flamegraph/*           common json cli profile                 | cjson zlib
-client/verbs/*                common json config fxt library cli recording profile lines attach read record report export dump view flamegraph | cjson
+client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record report export dump view flamegraph | cjson
 '
 
 # Both leave their answer in `group`, as set_rule() does in `rule`: a subshell for each include would take seconds.
@@ -93,7 +95,7 @@ set_library_group() {
     linux/* | asm/*) group=kernel ;;
     sys/* | netinet/* | arpa/*) group=libc ;;
     assert.h | ctype.h | dirent.h | dlfcn.h | elf.h | endian.h | err.h | errno.h | fcntl.h | fnmatch.h | \
-        getopt.h | glob.h | grp.h | inttypes.h | langinfo.h | libgen.h | limits.h | locale.h | malloc.h | \
+        getopt.h | glob.h | grp.h | inttypes.h | langinfo.h | libgen.h | limits.h | link.h | locale.h | malloc.h | \
         math.h | mntent.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | setjmp.h | signal.h | spawn.h | \
         stdalign.h | stdarg.h | stdatomic.h | stdbool.h | stddef.h | stdint.h | stdio.h | stdlib.h | \
         stdnoreturn.h | string.h | strings.h | syscall.h | termios.h | threads.h | time.h | uchar.h | \

@@ -171,9 +171,9 @@ for path in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
 done
 
 # No daemon.
-expect 1 "no socket .*no.sock.*start a daemon there, as root: cpu-profilerd --socket $WORK/no.sock" status
+expect 1 "no socket .*no.sock.*no daemon was started there: .*cpu-profilerd --socket $WORK/no.sock" status
 expect 1 "no socket .*other.sock" status --socket "$WORK/other.sock"
-expect 1 "magic' is no socket; name the one of the daemon" status --socket "$WORK/magic"
+expect 1 "magic is no socket: name the socket of the daemon with --socket" status --socket "$WORK/magic"
 expect 1 "no socket .*no.sock" record -d 1 -o "$WORK/profile.fxt"
 expect 1 "no socket .*no.sock" record -o "$WORK/profile.fxt" -- touch "$WORK/touched"
 [ -e "$WORK/touched" ] && fail "the command ran although nothing was recorded"

@@ -22,6 +22,14 @@ void books_print_brief(const struct page *page, const char *books_json);
 /* A sum of all CPUs ("kept"); false where there is none. */
 bool books_print_total(const char *books_json, const char *member, int64_t *ret);
 
+/*
+ * Why so many ticks of all CPUs together are of a term ("missed"), and what to do, as the warnings
+ * of a table have it. False: they are no more than such a warning begins at. `into` has room for
+ * BOOKS_PRINT_REASON_BYTES.
+ */
+#define BOOKS_PRINT_REASON_BYTES ((size_t)320)
+bool books_print_reason(const char *books_json, const char *member, char *into);
+
 /* One of the counters beside the sums; 0 where there is none. */
 uint64_t books_print_counter(const char *books_json, const char *member);
 

@@ -47,6 +47,10 @@ const char *page_style(const struct page *page, enum page_style style);
  * end between words. What a terminal would obey is '?', as in text_out.h. */
 void page_print_lines(const struct page *page, enum page_style style, char *text);
 
+/* How much of a text fits into `columns`, in bytes: up to the last space there, or all columns of a
+ * longer word. A number stays with the percent sign behind it. */
+size_t page_fitting_bytes(const char *text, size_t columns);
+
 /* A text that is written to `file` before page_print_lines() prints it. */
 struct page_text {
     FILE *file; /* owned, as `text`, between begin and end */

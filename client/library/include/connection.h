@@ -30,6 +30,9 @@ const struct connection_notes *connection_notes(const struct profctl *conn);
 /* Has the next read confirm what another connection read under `sequence`. */
 void connection_acknowledge(struct profctl *conn, uint64_t sequence);
 
+/* The socket's path, borrowed from the connection. */
+const char *connection_path(const struct profctl *conn);
+
 /* For cleanup_(). */
 static inline void connection_closep(struct profctl **conn)
 {

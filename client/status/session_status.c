@@ -4,7 +4,7 @@
  * Members that are missing or not of their type count as 0, "" or false: a daemon may be older or
  * newer than this profctl.
  */
-#include "attach.h"
+#include "session_status.h"
 
 #include "cleanup.h"
 #include "json.h"
@@ -127,6 +127,26 @@ const char *session_clock(int64_t seconds_from_now, char *into)
     (void)localtime_r(&at, &local);
     bool is_today = local.tm_yday == today.tm_yday && local.tm_year == today.tm_year;
     (void)strftime(into, SESSION_CLOCK_BYTES, is_today ? "%H:%M:%S" : "%F %H:%M:%S", &local);
+    return into;
+}
+
+const char *session_holder(const struct session_status *status, char *into)
+{
+    char owner[SESSION_OWNER_BYTES];
+    char since[SESSION_CLOCK_BYTES];
+    (void)snprintf(into, SESSION_HOLDER_BYTES, "%s since %s (%" PRIu64 " s ago)",
+                   session_owner_name(status->uid, owner),
+                   session_clock(-(int64_t)status->age_s, since), status->age_s);
+    return into;
+}
+
+const char *session_recorder(const struct session_status *status, const char *already, char *into)
+{
+    char owner[SESSION_OWNER_BYTES];
+    char client[SESSION_CLIENT_BYTES];
+    (void)snprintf(into, SESSION_RECORDER_BYTES, "%s is %srecording (%s, for %" PRIu64 " s)",
+                   session_owner_name(status->uid, owner), already, session_client(status, client),
+                   status->age_s);
     return into;
 }
 

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The one table of what can be wrong and what helps. A row's commands are whole lines for a shell;
+ * what they take from others (paths, pids) is quoted. A row is fixable only if its commands restore
+ * what the administrator has configured already, lose nothing, and leave nothing behind on the
+ * disk: so they take no argument.
+ */
+#include "causes.h"
+
+#include "cleanup.h"
+#include "text_out.h"
+
+#include <string.h>
+
+#define ARGUMENTS_MAX 4
+
+#define RESTART_SERVICE "{sudo}systemctl daemon-reload\n{sudo}systemctl restart cpu-profilerd"
+#define START_SOCKET    "{sudo}systemctl start cpu-profilerd.socket"
+#define ENABLE_SOCKET   "{sudo}systemctl enable --now cpu-profilerd.socket"
+#define BY_HAND         "{sudo}cpu-profilerd --socket {0} &"
+#define AS_ROOT         "{sudo}kill {1}\n" BY_HAND
+#define MOVE_DROP_IN    "{sudo}mv {1} {1}.off\n" RESTART_SERVICE
+
+static const struct {
+    const char *id;
+    const char *check;
+    enum doctor_verdict verdict;
+    bool is_fixable;
+    const char *text;
+    const char *commands;
+    const char *advice;
+} causes[CAUSES] = {
+    [CAUSE_UNKNOWN] = {"not-known", NULL, DOCTOR_NOTE, false, "not known: {0}", "", ""},
+    [CAUSE_KERNEL_GOOD] = {"kernel-good", "kernel", DOCTOR_OK, false,
+                           "Linux {0} has what is needed{1}", "", ""},
+    [CAUSE_KERNEL_WITHOUT_PERF] = {"kernel-without-perf", "kernel", DOCTOR_WRONG, false,
+                                   "this kernel has no perf events", "",
+                                   "boot a kernel with CONFIG_PERF_EVENTS=y, as those of "
+                                   "distributions are"},
+    [CAUSE_KERNEL_HIDES_PERF] = {"kernel-hides-perf", "kernel", DOCTOR_WARNING, false,
+                                 "perf_event_open() does not exist for you, though the kernel has "
+                                 "perf events: a seccomp filter hides it",
+                                 "", "run the daemon outside of this container"},
+    [CAUSE_KERNEL_LACKS] = {"kernel-lacks", "kernel", DOCTOR_NOTE, false, "Linux {0} lacks {1}", "",
+                            "boot a kernel with {2}"},
+    [CAUSE_PARANOID_GOOD] = {"paranoid-good", "paranoid", DOCTOR_OK, false,
+                             "kernel.perf_event_paranoid is {0}", "", ""},
+    [CAUSE_PARANOID_HIGH] = {"paranoid-high", "paranoid", DOCTOR_WRONG, false,
+                             "kernel.perf_event_paranoid is {0}, above 2: such kernels refuse "
+                             "perf events to a daemon without CAP_SYS_ADMIN",
+                             "{sudo}sysctl -w kernel.perf_event_paranoid=2",
+                             "for the next boots, put kernel.perf_event_paranoid=2 into a file of "
+                             "/etc/sysctl.d"},
+    [CAUSE_PARANOID_BORNE] = {"paranoid-borne", "paranoid", DOCTOR_NOTE, false,
+                              "kernel.perf_event_paranoid is {0}, above 2; this daemon records all "
+                              "the same",
+                              "", ""},
+    [CAUSE_RATE_GOOD] = {"rate-good", "rate", DOCTOR_OK, false,
+                         "kernel.perf_event_max_sample_rate is {0}", "", ""},
+    [CAUSE_RATE_LOW] = {"rate-low", "rate", DOCTOR_WARNING, false,
+                        "kernel.perf_event_max_sample_rate is {0}, so the kernel holds back the "
+                        "timer of sessions with more samples a second than that",
+                        "{sudo}sysctl -w kernel.perf_cpu_time_max_percent=25 "
+                        "kernel.perf_event_max_sample_rate=100000 "
+                        "kernel.perf_cpu_time_max_percent=0",
+                        "with kernel.perf_cpu_time_max_percent at 0 the kernel does not lower it "
+                        "again; for the next boots, put the last two into a file of /etc/sysctl.d"},
+    [CAUSE_LOCKDOWN_NONE] = {"lockdown-none", "lockdown", DOCTOR_OK, false,
+                             "the kernel is not locked down", "", ""},
+    [CAUSE_LOCKDOWN] = {"lockdown", "lockdown", DOCTOR_OK, false,
+                        "the kernel is locked down ({0}), which allows what the daemon does", "",
+                        ""},
+    [CAUSE_KERNEL_NAMES_GOOD] = {"kernel-names-good", "kernel-names", DOCTOR_OK, false,
+                                 "functions of the kernel have names", "", ""},
+    [CAUSE_KERNEL_NAMES_HIDDEN] = {"kernel-names-hidden", "kernel-names", DOCTOR_WARNING, false,
+                                   "kernel.kptr_restrict is {0}, so functions of the kernel have "
+                                   "no names",
+                                   "{sudo}sysctl -w kernel.kptr_restrict=1",
+                                   "the next session has them; for the next boots, put "
+                                   "kernel.kptr_restrict=1 into a file of /etc/sysctl.d"},
+    [CAUSE_KERNEL_NAMES_NO_RIGHT] = {"kernel-names-no-right", "kernel-names", DOCTOR_NOTE, false,
+                                     "the daemon has no CAP_SYSLOG, so functions of the kernel "
+                                     "have no names",
+                                     "", "start it with that capability"},
+    [CAUSE_KERNEL_NAMES_NO_RIGHT_SERVICE] =
+        {"kernel-names-no-right-service", "kernel-names", DOCTOR_NOTE, false,
+         "the service has no CAP_SYSLOG, so functions of the kernel have no names",
+         "{sudo}install -D -m 644 {0} "
+         "/etc/systemd/system/cpu-profilerd.service.d/kernel-names.conf\n" RESTART_SERVICE,
+         "first read in SECURITY.md what that gives away"},
+    [CAUSE_KERNEL_STACKS_FORBIDDEN] = {"kernel-stacks-forbidden", "kernel-names", DOCTOR_NOTE,
+                                       false,
+                                       "the administrator does not allow stacks of the kernel", "",
+                                       ""},
+    [CAUSE_UNIT_GOOD] = {"unit-good", "unit", DOCTOR_OK, false,
+                         "cpu-profilerd.socket is {0}, and {1}", "", ""},
+    [CAUSE_UNIT_NOT_BOOTED] = {"unit-not-booted", "unit", DOCTOR_OK, false,
+                               "systemd is not the init of this machine: the daemon is started by "
+                               "hand",
+                               "", ""},
+    [CAUSE_UNIT_OTHER_SOCKET] = {"unit-other-socket", "unit", DOCTOR_OK, false,
+                                 "{0} is not the socket of the service", "", ""},
+    [CAUSE_UNIT_NOT_INSTALLED] = {"unit-not-installed", "unit", DOCTOR_NOTE, false,
+                                  "systemd has no unit cpu-profilerd.socket", "",
+                                  "install cpu-profilerd, then: systemctl daemon-reload"},
+    [CAUSE_UNIT_MASKED] =
+        {"unit-masked", "unit", DOCTOR_WRONG, false, "{0} is masked",
+         "{sudo}systemctl unmask cpu-profilerd.socket cpu-profilerd.service\n" ENABLE_SOCKET, ""},
+    [CAUSE_UNIT_DISABLED] = {"unit-disabled", "unit", DOCTOR_WRONG, false,
+                             "cpu-profilerd.socket is not running, and not enabled", ENABLE_SOCKET,
+                             ""},
+    [CAUSE_UNIT_STOPPED] = {"unit-stopped", "unit", DOCTOR_WRONG, true,
+                            "cpu-profilerd.socket is enabled, and not running", START_SOCKET, ""},
+    [CAUSE_UNIT_FAILED] = {"unit-failed", "unit", DOCTOR_WRONG, true,
+                           "cpu-profilerd.socket has failed ({0}); the journal ends: {1}",
+                           "{sudo}systemctl reset-failed cpu-profilerd.socket "
+                           "cpu-profilerd.service\n" START_SOCKET,
+                           ""},
+    [CAUSE_UNIT_SERVICE_FAILED] = {"unit-service-failed", "unit", DOCTOR_WRONG, true,
+                                   "cpu-profilerd.service has failed ({0}); the journal ends: {1}",
+                                   "{sudo}systemctl reset-failed cpu-profilerd.service\n"
+                                   "{sudo}systemctl start cpu-profilerd.service",
+                                   "all of what it said: journalctl -u cpu-profilerd"},
+    [CAUSE_UNIT_STALE] = {"unit-stale", "unit", DOCTOR_WARNING, false,
+                          "the unit files have changed since systemd read them", RESTART_SERVICE,
+                          ""},
+    [CAUSE_SOCKET_GOOD] = {"socket-good", "socket", DOCTOR_OK, false, "{0}, for {1}", "", ""},
+    [CAUSE_SOCKET_MISSING] = {"socket-missing", "socket", DOCTOR_WRONG, false,
+                              "there is no socket {0}", ENABLE_SOCKET, ""},
+    [CAUSE_SOCKET_MISSING_BY_HAND] = {"socket-missing-by-hand", "socket", DOCTOR_WRONG, false,
+                                      "there is no socket {0}: no daemon was started",
+                                      "{sudo}cpu-profilerd &", ""},
+    [CAUSE_SOCKET_MISSING_ELSEWHERE] = {"socket-missing-elsewhere", "socket", DOCTOR_WRONG, false,
+                                        "there is no socket {0}: no daemon was started there",
+                                        BY_HAND, ""},
+    [CAUSE_SOCKET_UNREACHABLE] = {"socket-unreachable", "socket", DOCTOR_WRONG, false,
+                                  "the folder of {0} cannot be entered: {1}", "",
+                                  "give a socket with --socket whose folder you may enter"},
+    [CAUSE_SOCKET_NONE] = {"socket-none", "socket", DOCTOR_WRONG, false, "{0} is no socket", "",
+                           "name the socket of the daemon with --socket, or with "
+                           "CPU_PROFILERD_SOCKET"},
+    [CAUSE_SOCKET_DEAD] = {"socket-dead", "socket", DOCTOR_WRONG, false, "no daemon listens at {0}",
+                           "{sudo}systemctl restart cpu-profilerd.socket", ""},
+    [CAUSE_SOCKET_DEAD_BY_HAND] = {"socket-dead-by-hand", "socket", DOCTOR_WRONG, false,
+                                   "no daemon listens at {0} any more", BY_HAND, ""},
+    [CAUSE_SOCKET_OF_ROOT] = {"socket-of-root", "socket", DOCTOR_WRONG, false,
+                              "{0} is open to its owner alone", "",
+                              "start the daemon anew: the group {1} was not there when it started"},
+    [CAUSE_GROUP_ROOT] = {"group-root", "group", DOCTOR_OK, false, "you are root", "", ""},
+    [CAUSE_GROUP_GOOD] = {"group-good", "group", DOCTOR_OK, false, "you are in the group {0}", "",
+                          ""},
+    [CAUSE_GROUP_MISSING] = {"group-missing", "group", DOCTOR_WRONG, false, "there is no group {0}",
+                             "{sudo}groupadd --system {0}\n{sudo}usermod -aG {0} $USER",
+                             "then start the daemon anew, and log in again"},
+    [CAUSE_GROUP_NOT_MEMBER] = {"group-not-member", "group", DOCTOR_WRONG, false,
+                                "you are not in the group {0}", "{sudo}usermod -aG {0} $USER",
+                                "then log in again"},
+    [CAUSE_GROUP_NEW_LOGIN] = {"group-new-login", "group", DOCTOR_WRONG, false,
+                               "you are in the group {0}, but not since this login",
+                               "exec newgrp {0}", "or by a new login"},
+    [CAUSE_DAEMON_GOOD] = {"daemon-good", "daemon", DOCTOR_OK, false,
+                           "cpu-profilerd {0} answers, pid {1}", "", ""},
+    [CAUSE_DAEMON_SILENT] = {"daemon-silent", "daemon", DOCTOR_WRONG, false, "{0}", "",
+                             "its log says more: journalctl -u cpu-profilerd, or the output of a "
+                             "daemon that was started by hand"},
+    [CAUSE_DAEMON_REFUSES] = {"daemon-refuses", "daemon", DOCTOR_WRONG, false, "{0}", "",
+                              "the administrator changes that in /etc/cpu-profilerd/daemon.json"},
+    [CAUSE_DAEMON_OTHER_VERSION] = {"daemon-other-version", "daemon", DOCTOR_WARNING, false,
+                                    "the daemon is of version {0}, and profctl of {1}", "",
+                                    "start the daemon anew"},
+    [CAUSE_RIGHTS_GOOD] = {"rights-good", "rights", DOCTOR_OK, false,
+                           "the daemon has the capabilities that it needs", "", ""},
+    [CAUSE_RIGHTS_LACKING] = {"rights-lacking", "rights", DOCTOR_WRONG, false,
+                              "the daemon has neither CAP_PERFMON nor CAP_SYS_ADMIN", AS_ROOT, ""},
+    [CAUSE_RIGHTS_LACKING_SERVICE] = {"rights-lacking-service", "rights", DOCTOR_WRONG, false,
+                                      "the service lacks CAP_PERFMON, by {0}", MOVE_DROP_IN, ""},
+    [CAUSE_RIGHTS_LACKING_SOME] = {"rights-lacking-some", "rights", DOCTOR_WARNING, false,
+                                   "the daemon lacks {0}: {1}", "",
+                                   "give it what SECURITY.md lists{2}"},
+    [CAUSE_MEMORY_GOOD] = {"memory-good", "memory", DOCTOR_OK, false, "{0}", "", ""},
+    [CAUSE_MEMORY_LOCKED] = {"memory-locked", "memory", DOCTOR_WRONG, false,
+                             "the daemon may lock {2} KiB of memory, which is not enough for the "
+                             "rings of all CPUs, and has no CAP_IPC_LOCK",
+                             AS_ROOT, ""},
+    [CAUSE_MEMORY_LOCKED_SERVICE] = {"memory-locked-service", "memory", DOCTOR_WRONG, false,
+                                     "the service may lock {2} KiB of memory, which is not enough "
+                                     "for the rings of all CPUs, by {0}",
+                                     MOVE_DROP_IN, ""},
+    [CAUSE_MEMORY_REMARK] = {"memory-remark", "memory", DOCTOR_WARNING, false, "{0}", "", ""},
+    [CAUSE_MEMORY_LOW] = {"memory-low", "memory", DOCTOR_WARNING, false,
+                          "only {0} MiB of memory are available", "",
+                          "end what takes the memory, or record with a lower buffer_kib_per_cpu"},
+    [CAUSE_DESCRIPTORS_FEW] = {"descriptors-few", "memory", DOCTOR_WARNING, false,
+                               "the daemon may have {0} descriptors, and three for each of {1} "
+                               "CPUs are needed beside those of files",
+                               "", "raise LimitNOFILE=, or ulimit -n before it starts"},
+    [CAUSE_REALTIME_LACKING] = {"realtime-lacking", "memory", DOCTOR_WARNING, false,
+                                "the thread that empties the rings cannot be real-time, so a busy "
+                                "machine loses samples",
+                                "", "give the daemon LimitRTPRIO=1 or CAP_SYS_NICE"},
+    [CAUSE_SESSION_FREE] = {"session-free", "session", DOCTOR_OK, false, "no session is in the way",
+                            "", ""},
+    [CAUSE_SESSION_HELD] = {"session-held", "session", DOCTOR_WRONG, false, "{0}", "", "{1}"},
+    [CAUSE_SAMPLE_GOOD] = {"sample-good", "sample", DOCTOR_OK, false,
+                           "{0} samples of a test program came in a second", "", ""},
+    [CAUSE_SAMPLE_REFUSED] = {"sample-refused", "sample", DOCTOR_WRONG, false, "{0}", "", ""},
+    [CAUSE_SAMPLE_NONE] = {"sample-none", "sample", DOCTOR_WRONG, false,
+                           "no sample came of a test program that ran for a second", "",
+                           "the daemon may be in another pid namespace: start it outside of "
+                           "containers"},
+    [CAUSE_SAMPLE_FEW] = {"sample-few", "sample", DOCTOR_WARNING, false,
+                          "{0} samples came of a test program that ran for {1} ticks", "",
+                          "the line of the ticks below says why"},
+    [CAUSE_STACKS_GOOD] = {"stacks-good", "stacks", DOCTOR_OK, false,
+                           "{0} % of them reach their root", "", ""},
+    [CAUSE_STACKS_CUT] = {"stacks-cut", "stacks", DOCTOR_WARNING, false,
+                          "only {0} % of the test program's stacks reach their root", "",
+                          "docs/unwinding.md says where stacks end"},
+    [CAUSE_NAMES_GOOD] = {"names-good", "names", DOCTOR_OK, false,
+                          "{0} % of them have the right functions", "", ""},
+    [CAUSE_NAMES_MISSING] = {"names-missing", "names", DOCTOR_WARNING, false,
+                             "only {0} % of the test program's stacks have the right functions", "",
+                             "the daemon must be able to read profctl's file"},
+    [CAUSE_BUILD_IDS_GOOD] = {"build-ids-good", "build-ids", DOCTOR_OK, false,
+                              "the recording has the test program's build-id", "", ""},
+    [CAUSE_BUILD_IDS_MISSING] = {"build-ids-missing", "build-ids", DOCTOR_WARNING, false,
+                                 "the recording lacks the test program's build-id {0}", "",
+                                 "the daemon must be able to read profctl's file"},
+    [CAUSE_BUILD_IDS_NONE] = {"build-ids-none", "build-ids", DOCTOR_NOTE, false,
+                              "not known: this profctl was built without a build-id", "", ""},
+    [CAUSE_TICKS_GOOD] = {"ticks-good", "ticks", DOCTOR_OK, false,
+                          "of {0} ticks {1} are missing, and the hypervisor took {2} ms", "", ""},
+    [CAUSE_TICKS_MISSING] = {"ticks-missing", "ticks", DOCTOR_WARNING, false,
+                             "{0} % of the ticks are {1}: {2}", "", ""},
+    [CAUSE_TICKS_THROTTLED] = {"ticks-throttled", "ticks", DOCTOR_WARNING, false,
+                               "{0} % of the ticks are throttled: {2}", "", ""},
+    [CAUSE_CLOCK_GOOD] = {"clock-good", "clock", DOCTOR_OK, false, "the clock is {0}", "", ""},
+    [CAUSE_CLOCK_SLOW] = {"clock-slow", "clock", DOCTOR_WARNING, false,
+                          "the clock is {0}, which takes microseconds to read for each sample", "",
+                          "dmesg says why the kernel does not use tsc"},
+    [CAUSE_CLOCK_COARSE] = {"clock-coarse", "clock", DOCTOR_WARNING, false,
+                            "the clock has steps of {0} ns: the kernel has no high-resolution "
+                            "timers, and samples come with its ticks only",
+                            "", "boot without highres=off, with CONFIG_HIGH_RES_TIMERS=y"},
+    [CAUSE_CLOCK_NAMESPACE] = {"clock-namespace", "clock", DOCTOR_NOTE, false,
+                               "your time namespace is {0} s off the machine's clock, which "
+                               "recordings have",
+                               "", ""},
+    [CAUSE_PROGRAMS_GOOD] = {"programs-good", "programs", DOCTOR_OK, false,
+                             "all {0} programs that run have a build-id, {1} of them symbols{2}",
+                             "", ""},
+    [CAUSE_PROGRAMS_NO_BUILD_ID] = {"programs-no-build-id", "programs", DOCTOR_NOTE, false,
+                                    "{0} of {1} programs that run have no build-id, such as {2}: "
+                                    "debugging information cannot be found for them",
+                                    "", "link them with -Wl,--build-id"},
+    [CAUSE_DEBUG_GOOD] = {"debug-good", "debug", DOCTOR_OK, false,
+                          "{0} programs have debugging information here{1}", "", ""},
+    [CAUSE_DEBUG_SERVERS] = {"debug-servers", "debug", DOCTOR_NOTE, false,
+                             "{0} of {1} programs that run have neither symbols nor debugging "
+                             "information here",
+                             "export DEBUGINFOD_URLS={2}",
+                             "then profctl report --inline has names and lines"},
+    [CAUSE_DEBUG_PACKAGES] = {"debug-packages", "debug", DOCTOR_NOTE, false,
+                              "{0} of {1} programs that run have neither symbols nor debugging "
+                              "information here",
+                              "{sudo}apt-get install {!3}",
+                              "then profctl report --inline has names and lines"},
+    [CAUSE_DEBUG_NO_SERVERS] = {"debug-no-servers", "debug", DOCTOR_NOTE, false,
+                                "{0} of {1} programs that run have neither symbols nor debugging "
+                                "information here",
+                                "", "install their packages with debugging information"},
+    [CAUSE_MADE_CODE_GOOD] = {"made-code-good", "made-code", DOCTOR_OK, false, "{0}", "", ""},
+    [CAUSE_MADE_CODE_RUNNING] = {"made-code-running", "made-code", DOCTOR_WARNING, false,
+                                 "{0}, pid {1}, does not name the code that it makes", "{!2}",
+                                 "again when it has made more{3}"},
+    [CAUSE_MADE_CODE_RESTART] = {"made-code-restart", "made-code", DOCTOR_WARNING, false,
+                                 "{0}, pid {1}, does not name the code that it makes",
+                                 "export {!2}", "then start the program anew"},
+    [CAUSE_MADE_CODE_FRAMES] = {"made-code-frames", "made-code", DOCTOR_WARNING, false,
+                                "{0}, pid {1}, makes code without frame pointers, in which stacks "
+                                "end",
+                                "export JDK_JAVA_OPTIONS=-XX:+PreserveFramePointer",
+                                "then start the program anew"},
+    [CAUSE_MADE_CODE_MORE] = {"made-code-more", "made-code", DOCTOR_WARNING, false,
+                              "{0} more programs do not name the code that they make", "", ""},
+};
+
+/* Writes `text` with its arguments in their places, in a command as a shell takes them. */
+static void write_filled(FILE *file, const char *text, const char *const *arguments,
+                         bool is_command)
+{
+    static const char sudo[] = "{sudo}";
+    while (*text != '\0') {
+        if (strncmp(text, sudo, sizeof sudo - 1) == 0) {
+            (void)fputs(geteuid() == 0 ? "" : "sudo ", file);
+            text += sizeof sudo - 1;
+        } else if (text[0] == '{') {
+            bool is_raw = text[1] == '!';
+            const char *argument = arguments[text[is_raw ? 2 : 1] - '0'];
+            if (is_command && !is_raw) {
+                text_print_argument(file, argument);
+            } else {
+                text_print(file, argument);
+            }
+            text += is_raw ? 4 : 3;
+        } else {
+            (void)fputc(*text++, file);
+        }
+    }
+}
+
+/* Returned: free(). NULL: no memory. */
+static char *fill(const char *text, const char *const *arguments, bool is_command)
+{
+    char *filled = NULL;
+    size_t filled_bytes = 0;
+    FILE *file = open_memstream(&filled, &filled_bytes);
+    if (file == NULL) {
+        return NULL;
+    }
+    write_filled(file, text, arguments, is_command);
+    if (fclose(file) != 0) {
+        free(filled);
+        return NULL;
+    }
+    return filled;
+}
+
+void report_add(struct doctor_report *report, enum cause cause, const char *const *arguments)
+{
+    const char *all[ARGUMENTS_MAX] = {"", "", "", ""};
+    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i] != NULL; i++) {
+        all[i] = arguments[i];
+    }
+    struct doctor_finding finding = {
+        .check = causes[cause].check,
+        .cause = causes[cause].id,
+        .verdict = causes[cause].verdict,
+        .is_known = cause != CAUSE_UNKNOWN && cause != CAUSE_BUILD_IDS_NONE,
+        .is_fixable = causes[cause].is_fixable,
+        .text = fill(causes[cause].text, all, false),
+        .commands = fill(causes[cause].commands, all, true),
+        .advice = fill(causes[cause].advice, all, false),
+    };
+    if (report->count == DOCTOR_FINDINGS_MAX || finding.text == NULL || finding.commands == NULL ||
+        finding.advice == NULL) {
+        free(finding.text);
+        free(finding.commands);
+        free(finding.advice);
+        report->is_cut = true;
+        return;
+    }
+    report->findings[report->count++] = finding;
+}
+
+void report_unknown(struct doctor_report *report, const char *check, const char *why)
+{
+    size_t before = report->count;
+    REPORT(report, CAUSE_UNKNOWN, why);
+    if (report->count > before) {
+        report->findings[before].check = check;
+    }
+}
+
+void doctor_report_done(struct doctor_report *report)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        free(report->findings[i].text);
+        free(report->findings[i].commands);
+        free(report->findings[i].advice);
+    }
+    *report = (struct doctor_report){0};
+}
+
+char *finding_line(const struct doctor_finding *finding)
+{
+    char *line = NULL;
+    size_t line_bytes = 0;
+    FILE *file = open_memstream(&line, &line_bytes);
+    if (file == NULL) {
+        return NULL;
+    }
+    (void)fprintf(file, "%s%s", finding->text,
+                  finding->commands[0] == '\0' && finding->advice[0] == '\0' ? "" : ": ");
+    for (const char *at = finding->commands; *at != '\0'; at++) {
+        (void)fputs(*at == '\n' ? " && " : (char[]){*at, '\0'}, file);
+    }
+    (void)fprintf(file, "%s%s",
+                  finding->commands[0] != '\0' && finding->advice[0] != '\0' ? ", " : "",
+                  finding->advice);
+    if (fclose(file) != 0) {
+        free(line);
+        return NULL;
+    }
+    return line;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Judges what runs: whether its functions can be named, and by what. None of it is wrong: a
+ * recording names what it can.
+ */
+#include "causes.h"
+#include "judge.h"
+#include "runtimes.h"
+
+#include "cleanup.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COMMAND_BYTES ((size_t)320)
+
+/* ", N of others are hidden from you"; "" where none is. */
+static void write_hidden(const struct program_facts *programs, char *into, size_t capacity_bytes)
+{
+    into[0] = '\0';
+    if (programs->hidden_count > 0) {
+        (void)snprintf(into, capacity_bytes, "; %u processes of other users are hidden from you",
+                       programs->hidden_count);
+    }
+}
+
+static void judge_files(const struct facts *facts, struct doctor_report *report)
+{
+    const struct program_facts *programs = &facts->programs;
+    char files[JUDGE_NUMBER_BYTES];
+    char part[JUDGE_NUMBER_BYTES];
+    char hidden[96];
+    (void)judge_number(programs->file_count, files);
+    write_hidden(programs, hidden, sizeof hidden);
+    if (programs->nameless_count > 0) {
+        REPORT(report, CAUSE_PROGRAMS_NO_BUILD_ID, judge_number(programs->nameless_count, part),
+               files, programs->nameless);
+    } else {
+        REPORT(report, CAUSE_PROGRAMS_GOOD, files, judge_number(programs->with_symbols, part),
+               hidden);
+    }
+    (void)judge_number(programs->bare_count, part);
+    if (programs->bare_count == 0 || facts->has_debuginfod) {
+        REPORT(report, CAUSE_DEBUG_GOOD, judge_number(programs->with_debug_file, part),
+               facts->has_debuginfod ? ", and DEBUGINFOD_URLS names servers for the others" : "");
+    } else if (facts->packages[0] != '\0') {
+        REPORT(report, CAUSE_DEBUG_PACKAGES, part, files, "", facts->packages);
+    } else if (facts->debuginfod_url[0] != '\0') {
+        REPORT(report, CAUSE_DEBUG_SERVERS, part, files, facts->debuginfod_url);
+    } else {
+        REPORT(report, CAUSE_DEBUG_NO_SERVERS, part, files);
+    }
+}
+
+/* "sudo -u alice .../bin/jcmd 12 Compiler.perfmap": by the program's user, with its own tool. */
+static void write_running(const struct made_facts *made, const struct runtime *runtime, char *into)
+{
+    char tool[sizeof made->folder + 16];
+    const struct passwd *user = made->uid == geteuid() ? NULL : getpwuid(made->uid);
+    char *command = NULL;
+    size_t command_bytes = 0;
+    FILE *file = open_memstream(&command, &command_bytes);
+    into[0] = '\0';
+    if (file == NULL) {
+        return;
+    }
+    if (user != NULL) {
+        (void)fputs("runuser -u ", file);
+        text_print_argument(file, user->pw_name);
+        (void)fputs(" -- ", file);
+    }
+    (void)snprintf(tool, sizeof tool, "%s/%s", made->folder, runtime->running);
+    text_print_argument(file, access(tool, X_OK) == 0 ? tool : runtime->running);
+    (void)fprintf(file, " %d Compiler.perfmap", (int)made->pid);
+    if (fclose(file) == 0) {
+        (void)snprintf(into, COMMAND_BYTES, "%s", command);
+    }
+    free(command);
+}
+
+static void judge_made(const struct made_facts *made, struct doctor_report *report)
+{
+    const struct runtime *runtime = runtime_get(made->runtime);
+    char pid[JUDGE_NUMBER_BYTES];
+    char command[COMMAND_BYTES];
+    (void)judge_number(made->pid, pid);
+    if (made->is_named) {
+        REPORT(report, CAUSE_MADE_CODE_FRAMES, made->command, pid);
+    } else if (runtime->running != NULL) {
+        write_running(made, runtime, command);
+        REPORT(report, CAUSE_MADE_CODE_RUNNING, made->command, pid, command,
+               made->lacks_frames ? "; its stacks end in that code unless it is started with "
+                                    "-XX:+PreserveFramePointer"
+                                  : "");
+    } else {
+        REPORT(report, CAUSE_MADE_CODE_RESTART, made->command, pid, runtime->setting);
+    }
+}
+
+void judge_programs(const struct facts *facts, struct doctor_report *report)
+{
+    const struct program_facts *programs = &facts->programs;
+    if (programs->why[0] != '\0') {
+        report_unknown(report, "programs", programs->why);
+        report_unknown(report, "debug", programs->why);
+        report_unknown(report, "made-code", programs->why);
+        return;
+    }
+    judge_files(facts, report);
+    for (size_t i = 0; i < programs->unmapped_count && i < MADE_MAX; i++) {
+        judge_made(&programs->made[i], report);
+    }
+    if (programs->unmapped_count > MADE_MAX) {
+        char more[JUDGE_NUMBER_BYTES];
+        REPORT(report, CAUSE_MADE_CODE_MORE,
+               judge_number(programs->unmapped_count - MADE_MAX, more));
+    } else if (programs->unmapped_count == 0) {
+        REPORT(report, CAUSE_MADE_CODE_GOOD,
+               programs->runtime_count == 0 ? "no program that you see makes code"
+                                            : "all programs that make code name it");
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of runtimes. A program may embed one: then the library that it has mapped tells, and
+ * not its name.
+ */
+#include "runtimes.h"
+
+#include "doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PYTHON_WITH_NAMES 12 /* 3.12 */
+
+static const struct runtime runtimes[] = {
+    {"node", "libnode.so", "Node.js", "node --perf-prof names it", "NODE_OPTIONS=--perf-basic-prof",
+     NULL},
+    {"MainThread", NULL, "Node.js",
+     "node --perf-prof names it", /* what newer ones call themselves */
+     "NODE_OPTIONS=--perf-basic-prof", NULL},
+    {"deno", NULL, "Deno", "deno --v8-flags=--perf-prof names it", NULL, NULL},
+    {"java", "libjvm.so", "Java", "java -agentpath:.../libperf-jvmti.so of perf names it", NULL,
+     "jcmd"},
+    {"dotnet", "libcoreclr.so", ".NET", "DOTNET_PerfMapEnabled=1 names it",
+     "DOTNET_PerfMapEnabled=1", NULL},
+    {"python", "libpython3.", "Python", "python3 -X perf names it, from 3.12 on",
+     "PYTHONPERFSUPPORT=1", NULL},
+    {"ruby", NULL, "Ruby", "ruby --yjit-perf names it", NULL, NULL},
+    {"beam.smp", NULL, "Erlang", "erl +JPperf true names it", NULL, NULL},
+    {"julia", NULL, "Julia", "ENABLE_JITPROFILING=1 names it", "ENABLE_JITPROFILING=1", NULL},
+    {"qemu-", NULL, "QEMU", "qemu -perfmap names it", NULL, NULL},
+    {"wasmtime", NULL, "wasmtime", "wasmtime --profile=perfmap names it", NULL, NULL},
+};
+
+#define RUNTIMES (sizeof runtimes / sizeof runtimes[0])
+
+const struct runtime *runtime_get(size_t index)
+{
+    return &runtimes[index];
+}
+
+size_t runtime_of_command(const char *command)
+{
+    for (size_t i = 0; i < RUNTIMES; i++) {
+        if (strncmp(command, runtimes[i].command, strlen(runtimes[i].command)) == 0) {
+            return i;
+        }
+    }
+    return RUNTIME_NONE;
+}
+
+/* "python3.12" or "libpython3.12.so.1.0": whether that version can name what it runs. */
+static bool is_python_with_names(const char *name)
+{
+    const char *version = strstr(name, "python3.");
+    return version != NULL && strtol(version + strlen("python3."), NULL, 10) >= PYTHON_WITH_NAMES;
+}
+
+static size_t checked(size_t runtime, const char *name)
+{
+    bool is_python = strcmp(runtimes[runtime].command, "python") == 0;
+    return is_python && !is_python_with_names(name) ? RUNTIME_NONE : runtime;
+}
+
+size_t runtime_of_process(const char *base_name, const char *maps)
+{
+    for (size_t i = 0; i < RUNTIMES; i++) {
+        char part[32] = "/";
+        if (runtimes[i].library == NULL) {
+            continue;
+        }
+        (void)strncat(part, runtimes[i].library, sizeof part - 2);
+        const char *found = strstr(maps, part);
+        if (found != NULL) {
+            return checked(i, found);
+        }
+    }
+    size_t runtime = runtime_of_command(base_name);
+    /* Whether a Ruby or a Julia makes code is not known from outside. */
+    return runtime == RUNTIME_NONE || runtimes[runtime].setting == NULL
+               ? RUNTIME_NONE
+               : checked(runtime, base_name);
+}
+
+bool runtime_has_option(const char *texts, size_t texts_bytes, const char *option)
+{
+    return memmem(texts, texts_bytes, option, strlen(option)) != NULL;
+}
+
+const char *doctor_name_made_code(const char *command)
+{
+    size_t runtime = runtime_of_command(command);
+    return runtime == RUNTIME_NONE ? NULL : runtimes[runtime].names_it;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Programs that make code while they run, and what has each name it: for one that will be started,
+ * and for one that runs.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define RUNTIME_NONE ((size_t)-1)
+
+struct runtime {
+    const char *command;  /* its name begins so */
+    const char *library;  /* a mapped file's name begins so; NULL: none tells */
+    const char *kind;     /* what to call it */
+    const char *names_it; /* a clause for what was recorded */
+    const char *setting;  /* of the environment, for the next start; NULL: none does */
+    const char *running;  /* the program that has one that runs name it; NULL: none can */
+};
+
+const struct runtime *runtime_get(size_t index);
+
+/* The first that a command's name may be; RUNTIME_NONE: none. */
+size_t runtime_of_command(const char *command);
+
+/* What runs behind a file of that base name, which `maps` (the text of /proc/PID/maps) helps to
+ * say. Pythons before 3.12 cannot name what they run, and make no code: RUNTIME_NONE. */
+size_t runtime_of_process(const char *base_name, const char *maps);
+
+/* Whether a command line or an environment (NULs between its texts) has the text in one of them. */
+bool runtime_has_option(const char *texts, size_t texts_bytes, const char *option);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Facts from a folder that looks like a machine. */
+#include "files.h"
+#include "gather.h"
+#include "run.h"
+#include "unit_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/doctor-XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+    char whole[256];
+    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
+    for (char *slash = whole + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        (void)mkdir(whole, 0755);
+        *slash = '/';
+    }
+    FILE *file = fopen(whole, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* /proc/PID of the test's own program. */
+static void put_process(const char *pid, const char *maps, const char *command_line)
+{
+    char path[64];
+    char whole[256];
+    char status[96];
+    (void)snprintf(path, sizeof path, "/proc/%s/maps", pid);
+    put(path, maps);
+    (void)snprintf(path, sizeof path, "/proc/%s/cmdline", pid);
+    put(path, command_line);
+    (void)snprintf(path, sizeof path, "/proc/%s/environ", pid);
+    put(path, "HOME=/");
+    (void)snprintf(path, sizeof path, "/proc/%s/status", pid);
+    (void)snprintf(status, sizeof status, "Uid:\t0\t0\t0\t0\nNSpid:\t%s\t7\n", pid);
+    put(path, status);
+    (void)snprintf(whole, sizeof whole, "%s/proc/%s/exe", root, pid);
+    assert_int_equal(symlink("/proc/self/exe", whole), 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+static int make_root(void **state)
+{
+    (void)state;
+    return mkdtemp(root) == NULL ? -1 : 0;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    int r = nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    (void)snprintf(root, sizeof root, "/tmp/doctor-XXXXXX");
+    return r;
+}
+
+TEST_WITH(reads_the_kernels_settings, make_root, remove_root)
+{
+    struct machine_facts facts;
+    put("/proc/sys/kernel/perf_event_paranoid", "4\n");
+    put("/proc/sys/kernel/kptr_restrict", "2\n");
+    put("/proc/sys/kernel/perf_event_max_sample_rate", "x\n");
+    put("/proc/meminfo", "MemAvailable: 77 kB\n");
+    put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+    put("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+    gather_machine(root, &facts);
+    assert_int_equal(facts.paranoid.value, 4);
+    assert_string_equal(facts.paranoid.why, "");
+    assert_int_equal(facts.kptr_restrict.value, 2);
+    assert_string_not_equal(facts.max_sample_rate.why, "");
+    assert_contains(facts.cpu_time_max_percent.why, "No such file");
+    assert_int_equal(facts.available_kib.value, 77);
+    assert_string_equal(facts.lockdown, "integrity");
+    assert_string_equal(facts.clock_source, "hpet");
+}
+
+TEST_WITH(tells_no_lockdown_from_one_that_is_not_known, make_root, remove_root)
+{
+    struct machine_facts facts;
+    gather_machine(root, &facts);
+    assert_contains(facts.lockdown_why, "not mounted");
+    put("/sys/kernel/security/lsm", "capability");
+    gather_machine(root, &facts);
+    assert_string_equal(facts.lockdown_why, "");
+    assert_string_equal(facts.lockdown, "");
+}
+
+TEST_WITH(reads_rights_of_the_daemon_alone, make_root, remove_root)
+{
+    struct daemon_facts facts = {.pid = 9};
+    put("/proc/9/comm", "bash\n");
+    gather_process(root, &facts);
+    assert_contains(facts.process_why, "pid 9");
+    put("/proc/9/comm", "cpu-profilerd\n");
+    put("/proc/9/status", "CapEff:\t0000004000000000\n");
+    put("/proc/9/limits", "Max locked memory         65536     65536     bytes\n");
+    facts = (struct daemon_facts){.pid = 9};
+    gather_process(root, &facts);
+    assert_string_equal(facts.process_why, "");
+    assert_int_equal(facts.capabilities, UINT64_C(1) << 38);
+    assert_int_equal(facts.locked_bytes.value, 65536);
+    assert_string_not_equal(facts.descriptors.why, "");
+}
+
+#define JVM "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/jvm/lib/server/libjvm.so\n"
+
+TEST_WITH(finds_programs_that_do_not_name_their_code, make_root, remove_root)
+{
+    struct program_facts facts;
+    put_process("10", JVM, "java");
+    put_process("11", JVM, "java -XX:+PreserveFramePointer");
+    put("/proc/11/root/tmp/perf-7.map", "");
+    put_process("12", JVM, "java");
+    put("/proc/12/root/tmp/perf-7.map", "");
+    put_process("13", "", "bash");
+    gather_programs(root, &facts);
+    assert_string_equal(facts.why, "");
+    assert_int_equal(facts.process_count, 4);
+    assert_int_equal(facts.file_count, 1);
+    assert_int_equal(facts.with_symbols, 1);
+    assert_int_equal(facts.runtime_count, 3);
+    assert_int_equal(facts.unmapped_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct made_facts *made = &facts.made[i];
+        assert_true(made->pid == 10 || made->pid == 12);
+        assert_true(made->lacks_frames);
+        assert_int_equal(made->is_named, made->pid == 12);
+    }
+}
+
+TEST_WITH(counts_a_file_once, make_root, remove_root)
+{
+    struct program_facts facts;
+    for (int pid = 20; pid < 40; pid++) {
+        char text[8];
+        (void)snprintf(text, sizeof text, "%d", pid);
+        put_process(text, "", "x");
+    }
+    gather_scan(root, &facts);
+    assert_int_equal(facts.process_count, 20);
+    assert_int_equal(facts.file_count, 1);
+}
+
+/* Runs a line of the shell. */
+static int run(const char *line, uint64_t limit_ms, char text[8])
+{
+    return run_program((const char *const[]){"sh", "-c", line, NULL}, limit_ms, text, 8);
+}
+
+TEST(bounds_what_other_programs_print)
+{
+    char text[8];
+    assert_int_equal(run("echo a text that is long", 10000, text), 0);
+    assert_string_equal(text, "a text ");
+    assert_int_equal(run("exit 3", 10000, text), 3);
+    assert_int_equal(run("kill -KILL $$", 10000, text), -ECHILD);
+    assert_int_equal(run_program((const char *const[]){"no-such-program", NULL}, 10000, text, 8),
+                     -ENOENT);
+}
+
+TEST(ends_a_program_that_does_not_end)
+{
+    char text[8];
+    assert_int_equal(run("echo begun; exec sleep 60", 200, text), -ETIMEDOUT);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Machines that are made up, and what the doctor says of each. */
+#include "causes.h"
+#include "judge.h"
+#include "runtimes.h"
+#include "unit_test.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <unistd.h>
+
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+/* What the service has. */
+#define SERVICE_RIGHTS                                                                             \
+    (BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) | BIT(CAP_CHECKPOINT_RESTORE) |                        \
+     BIT(CAP_DAC_READ_SEARCH))
+
+#define BOOKS(terms)                                                                               \
+    "{\"period_ns\":1001001,\"total\":{\"expected\":2000,\"received\":1900,\"idle\":0," terms "}}"
+
+/* A machine on which all is well, for a member of the group. */
+static struct facts well(void)
+{
+    struct facts facts = {
+        .machine = {.paranoid = {.value = 2},
+                    .kptr_restrict = {.value = 0},
+                    .max_sample_rate = {.value = 100000},
+                    .available_kib = {.value = 8000000},
+                    .clock_step_ns = {.value = 1},
+                    .lockdown = "none",
+                    .clock_source = "tsc"},
+        .access = {.path = "/run/cpu-profilerd/control.sock",
+                   .is_default = true,
+                   .is_socket = true,
+                   .mode = 0660,
+                   .gid = 990,
+                   .group = "cpu-profiler",
+                   .has_group = true,
+                   .is_listed = true,
+                   .is_in_effect = true},
+        .service = {.is_booted = true,
+                    .socket = {.load = "loaded", .active = "active", .file = "enabled"},
+                    .service = {.load = "loaded", .active = "active", .file = "indirect"}},
+        .daemon = {.is_connected = true,
+                   .has_answered = true,
+                   .version = CPU_PROFILERD_VERSION,
+                   .release = "6.18.0",
+                   .has_deferred_chains = true,
+                   .has_mmap_build_id = true,
+                   .has_format_lost = true,
+                   .has_cgroup = true,
+                   .pid = 812,
+                   .capabilities = SERVICE_RIGHTS,
+                   .locked_bytes = {.value = -1},
+                   .realtime = {.value = 1},
+                   .descriptors = {.value = 1 << 20}},
+        .sample = {.expected_count = 900,
+                   .sample_count = 890,
+                   .complete_count = 890,
+                   .named_count = 890,
+                   .kernel_count = 100,
+                   .kernel_named_count = 100,
+                   .build_id = "ab01",
+                   .own_build_id = "ab01"},
+        .programs = {.process_count = 5, .file_count = 3, .with_build_id = 3},
+    };
+    static char books[] = BOOKS("\"lost\":0,\"throttled\":0,\"missed\":1,\"unexplained\":1");
+    facts.sample.books_json = books;
+    return facts;
+}
+
+/* All findings of a machine. */
+static struct doctor_report judge(const struct facts *facts)
+{
+    static void (*const judges[])(const struct facts *, struct doctor_report *) = {
+        judge_kernel, judge_service, judge_access, judge_daemon, judge_rights,
+        judge_memory, judge_session, judge_sample, judge_clock,  judge_programs,
+    };
+    struct doctor_report report = {0};
+    for (size_t i = 0; i < COUNT_OF(judges); i++) {
+        judges[i](facts, &report);
+    }
+    return report;
+}
+
+static const struct doctor_finding *find(const struct doctor_report *report, const char *cause)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        if (strcmp(report->findings[i].cause, cause) == 0) {
+            return &report->findings[i];
+        }
+    }
+    return NULL;
+}
+
+/* The machine has that cause, and the text or commands of it contain `part`. */
+static void expect(const struct facts *facts, const char *cause, const char *part)
+{
+    struct doctor_report report = judge(facts);
+    const struct doctor_finding *finding = find(&report, cause);
+    if (finding == NULL) {
+        for (size_t i = 0; i < report.count; i++) {
+            print_message("%s: %s\n", report.findings[i].cause, report.findings[i].text);
+        }
+        fail_msg("there is no %s", cause);
+    } else if (strstr(finding->text, part) == NULL && strstr(finding->commands, part) == NULL &&
+               strstr(finding->advice, part) == NULL) {
+        fail_msg("%s: '%s', '%s', '%s' without '%s'", cause, finding->text, finding->commands,
+                 finding->advice, part);
+    }
+    doctor_report_done(&report);
+}
+
+static void expect_none(const struct facts *facts, const char *cause)
+{
+    struct doctor_report report = judge(facts);
+    assert_null(find(&report, cause));
+    doctor_report_done(&report);
+}
+
+/* The machine without a recording. */
+static void refuse(struct facts *facts, int code)
+{
+    facts->sample = (struct sample_facts){.is_refused = true, .code = code};
+    (void)snprintf(facts->sample.text, sizeof facts->sample.text, "the kernel refuses it");
+}
+
+TEST(finds_a_machine_well)
+{
+    struct facts facts = well();
+    struct doctor_report report = judge(&facts);
+    for (size_t i = 0; i < report.count; i++) {
+        if (report.findings[i].verdict != DOCTOR_OK) {
+            fail_msg("%s: %s", report.findings[i].cause, report.findings[i].text);
+        }
+    }
+    assert_false(doctor_is_ill(&report));
+    doctor_report_done(&report);
+}
+
+TEST(blames_a_paranoid_kernel_only_where_nothing_was_recorded)
+{
+    static const int64_t values[] = {3, 4};
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        char text[8];
+        struct facts facts = well();
+        facts.machine.paranoid.value = values[i];
+        expect(&facts, "paranoid-borne", "all the same");
+        refuse(&facts, EACCES);
+        (void)snprintf(text, sizeof text, "is %d,", (int)values[i]);
+        expect(&facts, "paranoid-high", text);
+        expect(&facts, "paranoid-high", "sysctl -w kernel.perf_event_paranoid=2");
+        expect_none(&facts, "memory-locked");
+        facts.daemon.capabilities |= BIT(CAP_SYS_ADMIN);
+        expect(&facts, "paranoid-borne", "all the same");
+    }
+}
+
+TEST(says_what_an_older_kernel_lacks)
+{
+    struct facts facts = well();
+    facts.daemon.has_cgroup = false;
+    expect(&facts, "kernel-lacks", "containers");
+    facts.daemon.has_format_lost = false;
+    expect(&facts, "kernel-lacks", "Linux 6.18.0 lacks control groups");
+    facts = well();
+    facts.daemon.has_deferred_chains = false;
+    facts.daemon.has_mmap_build_id = false;
+    expect(&facts, "kernel-good", "6.19");
+    expect(&facts, "kernel-good", "5.12");
+}
+
+TEST(tells_a_kernel_without_events_from_one_that_hides_them)
+{
+    struct facts facts = well();
+    facts.daemon = (struct daemon_facts){0};
+    facts.machine.probe_errno = ENOSYS;
+    expect(&facts, "kernel-hides-perf", "seccomp");
+    (void)snprintf(facts.machine.paranoid.why, sizeof facts.machine.paranoid.why, "no such file");
+    expect(&facts, "kernel-without-perf", "CONFIG_PERF_EVENTS");
+}
+
+TEST(says_why_the_kernel_has_no_names)
+{
+    struct facts facts = well();
+    facts.machine.kptr_restrict.value = 2;
+    expect(&facts, "kernel-names-good", "");
+    facts.sample.kernel_named_count = 0;
+    expect(&facts, "kernel-names-hidden", "sysctl -w kernel.kptr_restrict=1");
+    facts.machine.kptr_restrict.value = 1;
+    expect(&facts, "kernel-names-no-right", "CAP_SYSLOG");
+    (void)snprintf(facts.kernel_names, sizeof facts.kernel_names, "/usr/share/kernel-names.conf");
+    expect(&facts, "kernel-names-no-right-service",
+           "install -D -m 644 /usr/share/kernel-names.conf");
+    facts.sample.is_kernel_off = true;
+    expect(&facts, "kernel-stacks-forbidden", "administrator");
+}
+
+TEST(finds_the_memory_that_may_not_be_locked)
+{
+    struct facts facts = well();
+    refuse(&facts, EACCES);
+    facts.daemon.locked_bytes.value = 65536;
+    facts.access.is_default = false;
+    expect(&facts, "memory-locked", "may lock 64 KiB");
+    expect(&facts, "memory-locked", "kill 812");
+    facts.access.is_default = true;
+    (void)snprintf(facts.service.rights_drop_in, sizeof facts.service.rights_drop_in,
+                   "/etc/x.conf");
+    expect(&facts, "memory-locked-service", "mv /etc/x.conf /etc/x.conf.off");
+    facts.daemon.capabilities |= BIT(CAP_IPC_LOCK);
+    expect_none(&facts, "memory-locked-service");
+}
+
+TEST(finds_missing_rights)
+{
+    struct facts facts = well();
+    facts.daemon.capabilities &= ~BIT(CAP_SYS_PTRACE);
+    expect(&facts, "rights-lacking-some", "CAP_SYS_PTRACE");
+    refuse(&facts, EACCES);
+    facts.daemon.capabilities = 0;
+    expect(&facts, "rights-lacking", "cpu-profilerd --socket");
+    (void)snprintf(facts.service.rights_drop_in, sizeof facts.service.rights_drop_in,
+                   "/etc/x.conf");
+    expect(&facts, "rights-lacking-service", "systemctl restart cpu-profilerd");
+    facts.daemon.realtime.value = 0;
+    expect(&facts, "realtime-lacking", "LimitRTPRIO=1");
+}
+
+TEST(goes_from_the_units_to_the_group)
+{
+    struct facts facts = well();
+    facts.daemon = (struct daemon_facts){.code = ENOENT};
+    facts.access.stat_errno = ENOENT;
+    (void)snprintf(facts.service.socket.active, sizeof facts.service.socket.active, "inactive");
+    expect(&facts, "unit-stopped", "systemctl start cpu-profilerd.socket");
+    expect(&facts, "socket-missing", "there is no socket");
+    (void)snprintf(facts.service.socket.active, sizeof facts.service.socket.active, "failed");
+    (void)snprintf(facts.service.journal, sizeof facts.service.journal, "bind: in use");
+    expect(&facts, "unit-failed", "the journal ends: bind: in use");
+    (void)snprintf(facts.service.socket.file, sizeof facts.service.socket.file, "disabled");
+    expect(&facts, "unit-disabled", "systemctl enable --now cpu-profilerd.socket");
+    (void)snprintf(facts.service.socket.load, sizeof facts.service.socket.load, "masked");
+    expect(&facts, "unit-masked", "systemctl unmask cpu-profilerd.socket");
+    (void)snprintf(facts.service.socket.load, sizeof facts.service.socket.load, "not-found");
+    expect(&facts, "unit-not-installed", "install");
+    facts.service = (struct service_facts){0};
+    expect(&facts, "socket-missing-by-hand", "cpu-profilerd &");
+}
+
+TEST(tells_a_new_member_from_none)
+{
+    struct facts facts = well();
+    facts.daemon = (struct daemon_facts){.code = EACCES};
+    facts.access.is_in_effect = false;
+    expect(&facts, "group-new-login", "exec newgrp cpu-profiler");
+    facts.access.is_listed = false;
+    expect(&facts, "group-not-member", "usermod -aG cpu-profiler $USER");
+    facts.access.mode = 0600;
+    expect(&facts, "socket-of-root", "start the daemon anew");
+    facts.access.has_group = false;
+    expect(&facts, "group-missing", "groupadd --system cpu-profiler");
+    expect_none(&facts, "socket-of-root");
+    facts.access.is_root = true;
+    expect(&facts, "group-root", "you are root");
+}
+
+TEST(judges_what_was_recorded)
+{
+    static char throttled[] = BOOKS("\"lost\":0,\"throttled\":100,\"missed\":0,\"unexplained\":0");
+    struct facts facts = well();
+    facts.sample.complete_count = 100;
+    facts.sample.named_count = 100;
+    facts.sample.build_id[0] = '\0';
+    facts.sample.books_json = throttled;
+    expect(&facts, "stacks-cut", "11 %");
+    expect(&facts, "names-missing", "11 %");
+    expect(&facts, "build-ids-missing", "ab01");
+    expect(&facts, "ticks-throttled", "5.0 % of the ticks are throttled");
+    facts.sample.sample_count = 300;
+    expect(&facts, "sample-few", "300 samples");
+    facts.sample.sample_count = 0;
+    expect(&facts, "sample-none", "pid namespace");
+    expect(&facts, "not-known", "there is no sample");
+}
+
+TEST(says_what_is_in_the_way)
+{
+    struct facts facts = well();
+    facts.daemon.has_session = true;
+    (void)snprintf(facts.daemon.holder, sizeof facts.daemon.holder, "root is already recording");
+    (void)snprintf(facts.daemon.holder_remedy, sizeof facts.daemon.holder_remedy, "wait");
+    expect(&facts, "session-held", "root is already recording");
+    expect(&facts, "session-held", "wait");
+    facts = well();
+    facts.machine.max_sample_rate.value = 500;
+    expect(&facts, "rate-low", "kernel.perf_event_max_sample_rate=100000");
+    (void)snprintf(facts.machine.clock_source, sizeof facts.machine.clock_source, "hpet");
+    expect(&facts, "clock-slow", "hpet");
+    facts.machine.clock_step_ns.value = 4000000;
+    expect(&facts, "clock-coarse", "4000000 ns");
+    (void)snprintf(facts.daemon.version, sizeof facts.daemon.version, "0.0.1");
+    expect(&facts, "daemon-other-version", "0.0.1");
+}
+
+TEST(names_what_turns_names_on)
+{
+    struct facts facts = well();
+    facts.programs.runtime_count = 2;
+    facts.programs.unmapped_count = 1;
+    facts.programs.made[0] = (struct made_facts){
+        .pid = 33, .uid = getuid(), .runtime = runtime_of_process("node", ""), .command = "node"};
+    expect(&facts, "made-code-restart", "export NODE_OPTIONS=--perf-basic-prof");
+    facts.programs.made[0].runtime = runtime_of_process("java", "/libjvm.so");
+    facts.programs.made[0].lacks_frames = true;
+    expect(&facts, "made-code-running", "jcmd 33 Compiler.perfmap");
+    expect(&facts, "made-code-running", "-XX:+PreserveFramePointer");
+    facts.programs.bare_count = 2;
+    expect(&facts, "debug-no-servers", "2 of 3");
+    (void)snprintf(facts.debuginfod_url, sizeof facts.debuginfod_url, "https://d.example");
+    expect(&facts, "debug-servers", "export DEBUGINFOD_URLS=https://d.example");
+    (void)snprintf(facts.packages, sizeof facts.packages, "a-dbgsym b-dbgsym");
+    expect(&facts, "debug-packages", "apt-get install a-dbgsym b-dbgsym");
+}
