@@ -34,7 +34,7 @@ static void gather_journal(const char *unit, struct service_facts *ret)
     }
 }
 
-/* The first drop-in that sets capabilities, calls or limits. */
+/* The last drop-in that sets capabilities, calls or limits: it goes over those before it. */
 static void find_rights(const char *drop_ins, char *into, size_t capacity_bytes)
 {
     static const char *const settings[] = {"AmbientCapabilities=", "CapabilityBoundingSet=",
@@ -52,7 +52,6 @@ static void find_rights(const char *drop_ins, char *into, size_t capacity_bytes)
         for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
             if (strstr(text, settings[i]) != NULL) {
                 (void)snprintf(into, capacity_bytes, "%s", path);
-                return;
             }
         }
     }

@@ -25,7 +25,7 @@ target_link_libraries(cpu_gaps PRIVATE house common Threads::Threads)
 add_executable(under_filter system/under_filter.c)
 target_link_libraries(under_filter PRIVATE house pkg::seccomp)
 # Preloaded into programs with and without sanitizers, so they have none themselves.
-foreach(name failing_memory live_memory small_machine)
+foreach(name failing_memory live_memory old_kernel small_machine)
     add_library(${name} MODULE system/${name}.c)
     target_link_libraries(${name} PRIVATE workload ${CMAKE_DL_LIBS})
     set_target_properties(${name} PROPERTIES PREFIX "")
@@ -98,6 +98,7 @@ lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library aga
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
+lab_test(service_doctor) # needs a share of a CPU
 lab_test(capabilities) # gives its programs a low priority
 hanging_test(unanswered_stat) # an older daemon that looks at its programs would hang
 lone_test(table_shares) # fills the table of every daemon
@@ -121,6 +122,7 @@ lone_test(forged_library) # needs a quarter of a CPU
 
 counting_test(perf_source_counts) # counts every tick, as the kernel does
 counting_test(known_split) # needs both CPUs, and counts every tick
+counting_test(doctor) # changes sysctls
 counting_test(books) # counts idle ticks, and lowers a sysctl
 counting_test(hostile_map) # takes both CPUs, and no tick of the machine may be lost
 counting_test(hotplug) # takes a CPU offline
