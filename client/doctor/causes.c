@@ -170,7 +170,9 @@ static const struct {
                                     "the daemon is of version {0}, and profctl of {1}", "",
                                     "start the daemon anew"},
     [CAUSE_RIGHTS_GOOD] = {"rights-good", "rights", DOCTOR_OK, false,
-                           "the daemon has the capabilities that it needs", "", ""},
+                           "the daemon has the capabilities that it needs, and {0} filter of "
+                           "system calls",
+                           "", ""},
     [CAUSE_RIGHTS_LACKING] = {"rights-lacking", "rights", DOCTOR_WRONG, false,
                               "the daemon has neither CAP_PERFMON nor CAP_SYS_ADMIN", AS_ROOT, ""},
     [CAUSE_RIGHTS_LACKING_SERVICE] = {"rights-lacking-service", "rights", DOCTOR_WRONG, false,
@@ -178,14 +180,25 @@ static const struct {
     [CAUSE_RIGHTS_LACKING_SOME] = {"rights-lacking-some", "rights", DOCTOR_WARNING, false,
                                    "the daemon lacks {0}: {1}", "",
                                    "give it what SECURITY.md lists{2}"},
+    [CAUSE_RIGHTS_REFUSED] = {"rights-refused", "rights", DOCTOR_WRONG, false,
+                              "the daemon has the capabilities, and gets no perf events: a filter "
+                              "of system calls or a security module is in the way",
+                              AS_ROOT,
+                              "outside of containers, or where they allow perf_event_open"},
+    [CAUSE_RIGHTS_REFUSED_SERVICE] = {"rights-refused-service", "rights", DOCTOR_WRONG, false,
+                                      "the service has the capabilities, and gets no perf events, "
+                                      "by {0} or a security module",
+                                      MOVE_DROP_IN, ""},
     [CAUSE_MEMORY_GOOD] = {"memory-good", "memory", DOCTOR_OK, false, "{0}", "", ""},
     [CAUSE_MEMORY_LOCKED] = {"memory-locked", "memory", DOCTOR_WRONG, false,
-                             "the daemon may lock {2} KiB of memory, which is not enough for the "
-                             "rings of all CPUs, and has no CAP_IPC_LOCK",
+                             "the daemon may lock {2} KiB of memory beside {3} KiB for each CPU "
+                             "(kernel.perf_event_mlock_kb), which is not enough for the rings, and "
+                             "has no CAP_IPC_LOCK",
                              AS_ROOT, ""},
     [CAUSE_MEMORY_LOCKED_SERVICE] = {"memory-locked-service", "memory", DOCTOR_WRONG, false,
-                                     "the service may lock {2} KiB of memory, which is not enough "
-                                     "for the rings of all CPUs, by {0}",
+                                     "the service may lock {2} KiB of memory beside {3} KiB for "
+                                     "each CPU (kernel.perf_event_mlock_kb), which is not enough "
+                                     "for the rings, by {0}",
                                      MOVE_DROP_IN, ""},
     [CAUSE_MEMORY_REMARK] = {"memory-remark", "memory", DOCTOR_WARNING, false, "{0}", "", ""},
     [CAUSE_MEMORY_LOW] = {"memory-low", "memory", DOCTOR_WARNING, false,

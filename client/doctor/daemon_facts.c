@@ -103,6 +103,7 @@ void gather_process(const char *root, struct daemon_facts *ret)
                        (int)ret->pid);
         return;
     }
+    ret->has_filter = parse_filter(text);
     ret->locked_bytes = limit_of(limits, "Max locked memory");
     ret->realtime = limit_of(limits, "Max realtime priority");
     ret->descriptors = limit_of(limits, "Max open files");

@@ -106,14 +106,19 @@ bool doctor_is_ill(const struct doctor_report *report)
     return is_ill;
 }
 
-/* Runs one command by the shell, with what it says on our own outputs. */
+/* Runs one command by the shell; what it says is where its line is. */
 static void run_command(const char *command, FILE *file)
 {
+    cleanup_(freep) char *redirected = NULL;
     (void)fprintf(file, "$ ");
     text_print(file, command);
     (void)fputc('\n', file);
     (void)fflush(file);
-    int status = system(command);
+    if (asprintf(&redirected, "%s >&%d", command, fileno(file)) < 0) {
+        redirected = NULL;
+        return;
+    }
+    int status = system(redirected);
     if (status < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         (void)fprintf(file, "  failed with status %d%s\n",
                       status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1,

@@ -82,7 +82,7 @@ int doctor_complain_create(struct profctl *conn, const struct profctl_fault *fau
     if (fault->code == EEXIST && complain_held(conn) == EXIT_FAILED) {
         return EXIT_FAILED;
     }
-    if (facts != NULL && fault->code == EACCES) {
+    if (facts != NULL && (fault->code == EACCES || fault->code == EOPNOTSUPP)) {
         facts->sample.is_refused = true;
         facts->sample.code = fault->code;
         gather_machine("", &facts->machine);

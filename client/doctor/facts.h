@@ -23,6 +23,7 @@ struct fact {
 struct machine_facts {
     struct fact paranoid;
     struct fact kptr_restrict;
+    struct fact mlock_kib; /* that each user may lock for each CPU, for perf events */
     struct fact max_sample_rate;
     struct fact cpu_time_max_percent;
     struct fact available_kib; /* of the memory */
@@ -84,6 +85,7 @@ struct daemon_facts {
     pid_t pid;
     char process_why[FACT_WHY_BYTES]; /* the rest is not known; "": it is */
     uint64_t capabilities;
+    bool has_filter;          /* of system calls */
     struct fact locked_bytes; /* RLIMIT_MEMLOCK; -1: none */
     struct fact realtime;     /* RLIMIT_RTPRIO; -1: none */
     struct fact descriptors;  /* RLIMIT_NOFILE; -1: none */

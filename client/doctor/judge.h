@@ -23,6 +23,8 @@ bool facts_are_sampled(const struct facts *facts);
 /* Whether the daemon's process has the capability; false where that is not known. */
 bool facts_have_capability(const struct facts *facts, unsigned capability);
 
+#define JUDGE_PARANOID_MAX 2 /* the most that Linux itself knows of */
+
 /* A number as a text. `into` has room for JUDGE_NUMBER_BYTES; returns it. */
 #define JUDGE_NUMBER_BYTES ((size_t)32)
 const char *judge_number(int64_t number, char *into);

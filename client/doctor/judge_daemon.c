@@ -63,7 +63,7 @@ static void judge_some(const struct facts *facts, struct doctor_report *report)
         }
     }
     if (is_whole) {
-        REPORT(report, CAUSE_RIGHTS_GOOD);
+        REPORT(report, CAUSE_RIGHTS_GOOD, facts->daemon.has_filter ? "a" : "no");
     }
 }
 
@@ -83,49 +83,73 @@ static bool is_process_known(const struct facts *facts, const char *check,
     return true;
 }
 
-void judge_rights(const struct facts *facts, struct doctor_report *report)
+/* Whether the daemon has what the kernel asks for before it gives an event. */
+static bool may_open(const struct facts *facts)
 {
-    char pid[JUDGE_NUMBER_BYTES];
-    const char *drop_in = facts->access.is_default ? facts->service.rights_drop_in : "";
-    if (!is_process_known(facts, "rights", report)) {
-        return;
-    }
-    bool may_open =
-        facts_have_capability(facts, CAP_PERFMON) || facts_have_capability(facts, CAP_SYS_ADMIN);
-    if (may_open || facts_are_sampled(facts)) {
-        judge_some(facts, report);
-    } else if (drop_in[0] != '\0') {
-        REPORT(report, CAUSE_RIGHTS_LACKING_SERVICE, drop_in, drop_in);
-    } else {
-        REPORT(report, CAUSE_RIGHTS_LACKING, facts->access.path,
-               judge_number(facts->daemon.pid, pid));
-    }
+    return facts_have_capability(facts, CAP_SYS_ADMIN) ||
+           (facts_have_capability(facts, CAP_PERFMON) &&
+            facts->machine.paranoid.value <= JUDGE_PARANOID_MAX);
 }
 
-/* Whether the events could be opened and their rings not: what stands before it in the way to a
- * recording is in order. */
+/* Whether the events could be opened and their rings not. */
 static bool is_locked_out(const struct facts *facts)
 {
     const struct fact *locked = &facts->daemon.locked_bytes;
-    bool may_open =
-        facts_have_capability(facts, CAP_SYS_ADMIN) ||
-        (facts_have_capability(facts, CAP_PERFMON) && facts->machine.paranoid.value <= 2);
-    return facts->sample.is_refused && facts->sample.code == EACCES && may_open &&
+    return facts->sample.is_refused && facts->sample.code == EACCES && may_open(facts) &&
            locked->why[0] == '\0' && locked->value >= 0 &&
            !facts_have_capability(facts, CAP_IPC_LOCK);
+}
+
+/* Whether no event is given, and no capability, setting or limit explains that. */
+static bool is_refused(const struct facts *facts)
+{
+    return facts->sample.is_refused &&
+           (facts->sample.code == EACCES || facts->sample.code == EOPNOTSUPP) && may_open(facts) &&
+           !is_locked_out(facts);
+}
+
+/* What is wrong; {0} and {1} of its row are those of the daemon or of the drop-in. */
+static void report_rights(const struct facts *facts, enum cause by_hand, enum cause of_service,
+                          struct doctor_report *report)
+{
+    char pid[JUDGE_NUMBER_BYTES];
+    const char *drop_in = facts->access.is_default ? facts->service.rights_drop_in : "";
+    if (drop_in[0] != '\0') {
+        REPORT(report, of_service, drop_in, drop_in);
+    } else {
+        REPORT(report, by_hand, facts->access.path, judge_number(facts->daemon.pid, pid));
+    }
+}
+
+void judge_rights(const struct facts *facts, struct doctor_report *report)
+{
+    bool has_capability =
+        facts_have_capability(facts, CAP_PERFMON) || facts_have_capability(facts, CAP_SYS_ADMIN);
+    if (!is_process_known(facts, "rights", report)) {
+        return;
+    }
+    if (is_refused(facts)) {
+        report_rights(facts, CAUSE_RIGHTS_REFUSED, CAUSE_RIGHTS_REFUSED_SERVICE, report);
+    } else if (has_capability || facts_are_sampled(facts)) {
+        judge_some(facts, report);
+    } else {
+        report_rights(facts, CAUSE_RIGHTS_LACKING, CAUSE_RIGHTS_LACKING_SERVICE, report);
+    }
 }
 
 static void report_locked_out(const struct facts *facts, struct doctor_report *report)
 {
     char pid[JUDGE_NUMBER_BYTES];
     char kib[JUDGE_NUMBER_BYTES];
+    char cpu_kib[JUDGE_NUMBER_BYTES];
     const char *drop_in = facts->access.is_default ? facts->service.rights_drop_in : "";
     (void)judge_number(facts->daemon.locked_bytes.value / 1024, kib);
+    (void)judge_number(facts->machine.mlock_kib.value, cpu_kib);
     if (drop_in[0] != '\0') {
-        REPORT(report, CAUSE_MEMORY_LOCKED_SERVICE, drop_in, drop_in, kib);
+        REPORT(report, CAUSE_MEMORY_LOCKED_SERVICE, drop_in, drop_in, kib, cpu_kib);
     } else {
         REPORT(report, CAUSE_MEMORY_LOCKED, facts->access.path,
-               judge_number(facts->daemon.pid, pid), kib);
+               judge_number(facts->daemon.pid, pid), kib, cpu_kib);
     }
 }
 

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARANOID_MAX    2   /* the most that Linux itself knows of */
 #define KPTR_HIDES      2   /* from everybody */
 #define RATE_HZ_DEFAULT 999 /* of a session */
 
@@ -74,7 +73,11 @@ static void judge_features(const struct facts *facts, struct doctor_report *repo
 static void judge_perf(const struct facts *facts, struct doctor_report *report)
 {
     const struct machine_facts *machine = &facts->machine;
-    if (facts->daemon.has_answered) {
+    const struct daemon_facts *daemon = &facts->daemon;
+    bool has_none = !daemon->has_cgroup && !daemon->has_format_lost && !daemon->has_mmap_build_id;
+    if (daemon->has_answered && has_none && !facts_are_sampled(facts)) {
+        report_unknown(report, "kernel", "the daemon gets no perf event to find out with");
+    } else if (daemon->has_answered) {
         judge_features(facts, report);
     } else if (machine->paranoid.why[0] != '\0' && machine->probe_errno == ENOSYS) {
         REPORT(report, CAUSE_KERNEL_WITHOUT_PERF);
@@ -91,7 +94,7 @@ static void judge_paranoid(const struct facts *facts, struct doctor_report *repo
     char number[JUDGE_NUMBER_BYTES];
     if (paranoid->why[0] != '\0') {
         report_unknown(report, "paranoid", paranoid->why);
-    } else if (paranoid->value <= PARANOID_MAX) {
+    } else if (paranoid->value <= JUDGE_PARANOID_MAX) {
         REPORT(report, CAUSE_PARANOID_GOOD, judge_number(paranoid->value, number));
     } else if (facts_are_sampled(facts) || facts_have_capability(facts, CAP_SYS_ADMIN)) {
         REPORT(report, CAUSE_PARANOID_BORNE, judge_number(paranoid->value, number));

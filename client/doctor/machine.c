@@ -90,6 +90,7 @@ void gather_machine(const char *root, struct machine_facts *ret)
     *ret = (struct machine_facts){
         .paranoid = files_number(root, SYSCTL "perf_event_paranoid"),
         .kptr_restrict = files_number(root, SYSCTL "kptr_restrict"),
+        .mlock_kib = files_number(root, SYSCTL "perf_event_mlock_kb"),
         .max_sample_rate = files_number(root, SYSCTL "perf_event_max_sample_rate"),
         .cpu_time_max_percent = files_number(root, SYSCTL "perf_cpu_time_max_percent"),
         .available_kib = gather_memory(root),

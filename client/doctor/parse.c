@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SECCOMP_FILTER  2 /* the mode of seccomp(2) with a filter */
 #define PACKAGE_BYTES   ((size_t)96)
 #define DEBUG_SUFFIX    "-dbgsym"
 #define PACKAGE_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789+.-"
@@ -71,6 +72,12 @@ bool parse_capabilities(const char *text, uint64_t *ret)
     }
     *ret = mask;
     return true;
+}
+
+bool parse_filter(const char *text)
+{
+    const char *value = find_line(text, "Seccomp:");
+    return value != NULL && strtol(value, NULL, 10) == SECCOMP_FILTER;
 }
 
 pid_t parse_inner_pid(const char *text)

@@ -15,6 +15,9 @@ bool parse_meminfo(const char *text, const char *member, int64_t *ret);
 /* The mask of "CapEff:" in /proc/PID/status; false: there is none. */
 bool parse_capabilities(const char *text, uint64_t *ret);
 
+/* Whether "Seccomp:" there says that a filter is in force. */
+bool parse_filter(const char *text);
+
 /* The innermost pid of "NSpid:" there; 0 where there is none. */
 pid_t parse_inner_pid(const char *text);
 

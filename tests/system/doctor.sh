@@ -146,6 +146,16 @@ adopt
 examine 0
 found memory-good sample-good
 
+# A container's filter.
+run_daemon filter "$BUILD_DIR/bin/under_filter" no_events /usr/bin/env
+examine 1
+found sample-refused rights-refused
+ends_with rights-refused profctl start
+follow rights-refused
+adopt
+examine 0
+found rights-good sample-good
+
 # An older kernel.
 run_daemon older env LD_PRELOAD="$BUILD_DIR/lib/old_kernel.so"
 examine 0

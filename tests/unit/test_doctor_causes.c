@@ -17,6 +17,7 @@ TEST(has_words_for_each_cause)
         REPORT(&report, (enum cause)cause, "<0>", "<1>", "<2>", "<3>");
         assert_int_equal(report.count, 1);
         const struct doctor_finding *finding = &report.findings[0];
+        assert_non_null(finding->text);
         if (finding->cause == NULL || finding->check == NULL || finding->text[0] == '\0') {
             fail_msg("cause %d has no words", cause);
         }

@@ -85,30 +85,33 @@ static struct doctor_report judge(const struct facts *facts)
     return report;
 }
 
-static const struct doctor_finding *find(const struct doctor_report *report, const char *cause)
+static bool has_part(const struct doctor_finding *finding, const char *part)
+{
+    return strstr(finding->text, part) != NULL || strstr(finding->commands, part) != NULL ||
+           strstr(finding->advice, part) != NULL;
+}
+
+/* The finding of a cause with `part` in its text, its commands or its advice. */
+static const struct doctor_finding *find(const struct doctor_report *report, const char *cause,
+                                         const char *part)
 {
     for (size_t i = 0; i < report->count; i++) {
-        if (strcmp(report->findings[i].cause, cause) == 0) {
+        if (strcmp(report->findings[i].cause, cause) == 0 && has_part(&report->findings[i], part)) {
             return &report->findings[i];
         }
     }
     return NULL;
 }
 
-/* The machine has that cause, and the text or commands of it contain `part`. */
 static void expect(const struct facts *facts, const char *cause, const char *part)
 {
     struct doctor_report report = judge(facts);
-    const struct doctor_finding *finding = find(&report, cause);
-    if (finding == NULL) {
+    if (find(&report, cause, part) == NULL) {
         for (size_t i = 0; i < report.count; i++) {
-            print_message("%s: %s\n", report.findings[i].cause, report.findings[i].text);
+            print_message("%s: %s: %s, %s\n", report.findings[i].cause, report.findings[i].text,
+                          report.findings[i].commands, report.findings[i].advice);
         }
-        fail_msg("there is no %s", cause);
-    } else if (strstr(finding->text, part) == NULL && strstr(finding->commands, part) == NULL &&
-               strstr(finding->advice, part) == NULL) {
-        fail_msg("%s: '%s', '%s', '%s' without '%s'", cause, finding->text, finding->commands,
-                 finding->advice, part);
+        fail_msg("there is no %s with '%s'", cause, part);
     }
     doctor_report_done(&report);
 }
@@ -116,7 +119,7 @@ static void expect(const struct facts *facts, const char *cause, const char *par
 static void expect_none(const struct facts *facts, const char *cause)
 {
     struct doctor_report report = judge(facts);
-    assert_null(find(&report, cause));
+    assert_null(find(&report, cause, ""));
     doctor_report_done(&report);
 }
 
@@ -165,6 +168,11 @@ TEST(says_what_an_older_kernel_lacks)
     expect(&facts, "kernel-lacks", "containers");
     facts.daemon.has_format_lost = false;
     expect(&facts, "kernel-lacks", "Linux 6.18.0 lacks control groups");
+    facts.daemon.has_mmap_build_id = false;
+    expect(&facts, "kernel-lacks", "Linux 6.18.0 lacks control groups");
+    refuse(&facts, EACCES);
+    expect_none(&facts, "kernel-lacks");
+    expect(&facts, "not-known", "no perf event to find out with");
     facts = well();
     facts.daemon.has_deferred_chains = false;
     facts.daemon.has_mmap_build_id = false;
@@ -206,6 +214,9 @@ TEST(finds_the_memory_that_may_not_be_locked)
     facts.access.is_default = false;
     expect(&facts, "memory-locked", "may lock 64 KiB");
     expect(&facts, "memory-locked", "kill 812");
+    facts.machine.mlock_kib.value = 516;
+    expect(&facts, "memory-locked", "beside 516 KiB for each CPU");
+    expect_none(&facts, "rights-refused");
     facts.access.is_default = true;
     (void)snprintf(facts.service.rights_drop_in, sizeof facts.service.rights_drop_in,
                    "/etc/x.conf");
@@ -227,6 +238,20 @@ TEST(finds_missing_rights)
     expect(&facts, "rights-lacking-service", "systemctl restart cpu-profilerd");
     facts.daemon.realtime.value = 0;
     expect(&facts, "realtime-lacking", "LimitRTPRIO=1");
+}
+
+TEST(finds_events_that_are_refused_in_spite_of_all_rights)
+{
+    struct facts facts = well();
+    refuse(&facts, EACCES);
+    facts.access.is_default = false;
+    facts.daemon.capabilities |= BIT(CAP_IPC_LOCK);
+    expect(&facts, "rights-refused", "perf_event_open");
+    refuse(&facts, EINVAL);
+    expect_none(&facts, "rights-refused");
+    expect(&facts, "rights-good", "no filter");
+    facts.daemon.has_filter = true;
+    expect(&facts, "rights-good", "a filter");
 }
 
 TEST(goes_from_the_units_to_the_group)

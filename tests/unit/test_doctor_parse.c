@@ -40,6 +40,8 @@ TEST(finds_single_lines_of_proc)
     assert_true(parse_capabilities("Name:\tx\nCapEff:\t0000004000000000\n", &mask));
     assert_int_equal(mask, UINT64_C(1) << 38);
     assert_false(parse_capabilities("Name:\tCapEff:\t1\n", &mask));
+    assert_true(parse_filter("NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"));
+    assert_false(parse_filter("Seccomp:\t0\nSeccomp_filters:\t2\n"));
     assert_true(parse_uid("Uid:\t1000\t0\t0\t0\n", &uid));
     assert_int_equal(uid, 1000);
     assert_int_equal(parse_inner_pid("Pid:\t9\nNSpid:\t812\t7\n"), 7);
