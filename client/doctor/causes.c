@@ -19,7 +19,7 @@
 #define START_SOCKET    "{sudo}systemctl start cpu-profilerd.socket"
 #define ENABLE_SOCKET   "{sudo}systemctl enable --now cpu-profilerd.socket"
 #define BY_HAND         "{sudo}cpu-profilerd --socket {0} &"
-#define AS_ROOT         "{sudo}kill {1}\n" BY_HAND
+#define AS_ROOT         "{sudo}kill {1} && tail --pid={1} -f /dev/null\n" BY_HAND
 #define MOVE_DROP_IN    "{sudo}mv {1} {1}.off\n" RESTART_SERVICE
 
 static const struct {

@@ -3,8 +3,8 @@
 
 /*
  * The doctor's own child, whose functions are known: SPIN_OUTER calls SPIN_INNER, which spins, and
- * reads /dev/zero now and then, so that the kernel works for it too. The functions are exported by
- * profctl, so that their names stay when it is stripped.
+ * reads /dev/zero in between, so that the kernel works for it for a third of the time. The
+ * functions are exported by profctl, so that their names stay when it is stripped.
  */
 
 #include <stdint.h>
