@@ -108,7 +108,7 @@ static void start_pager(struct page *page, const char *command)
     }
 }
 
-void page_open(bool is_wide, struct page *ret)
+void page_describe(bool is_wide, struct page *ret)
 {
     bool is_terminal = isatty(STDOUT_FILENO) != 0;
     *ret = (struct page){
@@ -118,7 +118,12 @@ void page_open(bool is_wide, struct page *ret)
         .is_utf8 = has_utf8_locale(),
         .terminal_fd = -1,
     };
-    const char *pager = is_terminal ? find_pager() : NULL;
+}
+
+void page_open(bool is_wide, struct page *ret)
+{
+    page_describe(is_wide, ret);
+    const char *pager = isatty(STDOUT_FILENO) != 0 ? find_pager() : NULL;
     if (pager != NULL) {
         start_pager(ret, pager);
     }

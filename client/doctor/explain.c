@@ -36,12 +36,6 @@ static char *find_line(const struct facts *facts, judge_fn *const *judges, size_
     return line;
 }
 
-static int complain_line(const char *what, const struct profctl_fault *fault, const char *line)
-{
-    return line == NULL ? complain("%s: %s", what, fault->text)
-                        : complain("%s: %s; %s", what, fault->text, line);
-}
-
 /* Whether the line says of the socket what the fault says. */
 static bool is_repeated(int code)
 {
@@ -59,28 +53,32 @@ int doctor_complain_connect(const char *socket_path, const struct profctl_fault 
         gather_service(&facts->service);
         line = find_line(facts, judges, sizeof judges / sizeof judges[0]);
     }
-    return line != NULL && is_repeated(fault->code) ? complain("daemon: %s", line)
-                                                    : complain_line("daemon", fault, line);
+    return line == NULL               ? complain("daemon: %s", fault->text)
+           : is_repeated(fault->code) ? complain("daemon: %s", line)
+                                      : complain("daemon: %s; %s", fault->text, line);
 }
 
-/* A session is in the way. Returns EXIT_FAILED after a complaint, or EXIT_DONE: there is none. */
-static int complain_held(struct profctl *conn)
+/* Says which session is in the way; false: there is none. */
+static bool describe_held(struct profctl *conn, char *into)
 {
     cleanup_(session_status_done) struct session_status status = {0};
     struct profctl_fault fault = {0};
     struct daemon_facts daemon = {0};
-    return session_status_ask(conn, &status, &fault) < 0 || !gather_holder(&status, &daemon)
-               ? EXIT_DONE
-               : complain("%s; %s", daemon.holder, daemon.holder_remedy);
+    if (session_status_ask(conn, &status, &fault) < 0 || !gather_holder(&status, &daemon)) {
+        return false;
+    }
+    (void)snprintf(into, DOCTOR_SENTENCE_BYTES, "%s; %s", daemon.holder, daemon.holder_remedy);
+    return true;
 }
 
-int doctor_complain_create(struct profctl *conn, const struct profctl_fault *fault)
+const char *doctor_describe_create(struct profctl *conn, const struct profctl_fault *fault,
+                                   char *into)
 {
     static judge_fn *const judges[] = {judge_kernel, judge_rights, judge_memory};
     cleanup_(freep) struct facts *facts = calloc(1, sizeof *facts);
     cleanup_(freep) char *line = NULL;
-    if (fault->code == EEXIST && complain_held(conn) == EXIT_FAILED) {
-        return EXIT_FAILED;
+    if (fault->code == EEXIST && describe_held(conn, into)) {
+        return into;
     }
     if (facts != NULL && (fault->code == EACCES || fault->code == EOPNOTSUPP)) {
         facts->sample.is_refused = true;
@@ -91,5 +89,13 @@ int doctor_complain_create(struct profctl *conn, const struct profctl_fault *fau
         gather_daemon(conn, &facts->daemon);
         line = find_line(facts, judges, sizeof judges / sizeof judges[0]);
     }
-    return complain_line("session", fault, line);
+    (void)snprintf(into, DOCTOR_SENTENCE_BYTES, "session: %s%s%s", fault->text,
+                   line == NULL ? "" : "; ", line == NULL ? "" : line);
+    return into;
+}
+
+int doctor_complain_create(struct profctl *conn, const struct profctl_fault *fault)
+{
+    char sentence[DOCTOR_SENTENCE_BYTES];
+    return complain("%s", doctor_describe_create(conn, fault, sentence));
 }

@@ -148,23 +148,36 @@ static char *add_kernel_stacks(const char *config)
     return cJSON_PrintUnformatted(tree);
 }
 
-int record_session_create(struct profctl *conn, const char *config, bool is_detached)
+int record_session_try(struct profctl *conn, const char *config, bool is_detached,
+                       bool *ret_lacks_kernel, struct profctl_fault *fault)
 {
     cleanup_(freep) char *with_kernel = add_kernel_stacks(config);
-    struct profctl_fault fault = {0};
+    *ret_lacks_kernel = false;
     if (with_kernel != NULL) {
-        if (profctl_create(conn, with_kernel, is_detached, &fault) == 0) {
-            return EXIT_DONE;
+        int r = profctl_create(conn, with_kernel, is_detached, fault);
+        if (r == 0 || strncmp(fault->text, KERNEL_STACKS ":", strlen(KERNEL_STACKS ":")) != 0) {
+            return r;
         }
-        if (strncmp(fault.text, KERNEL_STACKS ":", strlen(KERNEL_STACKS ":")) != 0) {
-            return doctor_complain_create(conn, &fault);
-        }
-        (void)complain("note: stacks of the kernel are not recorded, since the administrator does "
-                       "not allow them; --no-kernel asks for none");
+        *ret_lacks_kernel = true;
     }
-    return profctl_create(conn, config, is_detached, &fault) < 0
-               ? doctor_complain_create(conn, &fault)
-               : EXIT_DONE;
+    return profctl_create(conn, config, is_detached, fault);
+}
+
+int record_session_create(struct profctl *conn, const char *config, bool is_detached)
+{
+    struct profctl_fault fault = {0};
+    bool lacks_kernel = false;
+    int r = record_session_try(conn, config, is_detached, &lacks_kernel, &fault);
+    if (lacks_kernel) {
+        (void)complain("note: " RECORD_LACKS_KERNEL "; --no-kernel asks for none");
+    }
+    return r < 0 ? doctor_complain_create(conn, &fault) : EXIT_DONE;
+}
+
+int record_config_rate(const char *config, uint64_t frequency_hz, char **ret)
+{
+    const struct record_request request = {.frequency_hz = frequency_hz};
+    return record_config_build(config, &request, 0, ret, NULL);
 }
 
 size_t record_config_pids(const char *config, int32_t *ret_pids, size_t capacity)

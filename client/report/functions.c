@@ -6,6 +6,8 @@
  */
 #include "functions.h"
 
+#include "unnamed.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +17,6 @@ void functions_done(struct functions *functions)
     intern_done(&functions->items);
     free(functions->of_frame);
     *functions = (struct functions){0};
-}
-
-/* Whether a name is the module's and an address, as functions without a name are called. */
-static bool is_unnamed(const char *name, const char *basename)
-{
-    size_t basename_bytes = strlen(basename);
-    return strncmp(name, basename, basename_bytes) == 0 &&
-           strncmp(name + basename_bytes, "+0x", 3) == 0;
 }
 
 static struct function describe(const struct profile *profile, const struct profile_frame *frame,
@@ -39,8 +33,8 @@ static struct function describe(const struct profile *profile, const struct prof
         const struct profile_module *module = &profile->modules[frame->module];
         function.module = module->name;
         function.name = unit == FUNCTIONS_OF_MODULES ? module->basename : frame->name;
-        if (is_unnamed(profile_text(profile, function.name),
-                       profile_text(profile, module->basename))) {
+        if (unnamed_is_name(profile_text(profile, function.name),
+                            profile_text(profile, module->basename))) {
             function.build_id = module->build_id;
         }
     }

@@ -55,14 +55,10 @@ static enum frame_class class_of(const struct profile *profile, const struct pro
     }
     const struct profile_module *module = &profile->modules[frame->module];
     const char *basename = profile_text(profile, module->basename);
-    size_t basename_bytes = strlen(basename);
     if (module->is_anonymous) {
         return frame->name == module->basename ? FRAME_MADE : FRAME_NAMED;
     }
-    return strncmp(name, basename, basename_bytes) == 0 &&
-                   strncmp(name + basename_bytes, "+0x", 3) == 0
-               ? FRAME_UNNAMED
-               : FRAME_NAMED;
+    return unnamed_is_name(name, basename) ? FRAME_UNNAMED : FRAME_NAMED;
 }
 
 static const struct profile_frame *leaf_of(const struct profile *profile, uint32_t chain)

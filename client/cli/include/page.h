@@ -31,6 +31,8 @@ struct page {
  * neither. `is_wide`: lines are as long as they are. page_close() waits until the pager has ended.
  */
 void page_open(bool is_wide, struct page *ret);
+/* The same without a pager; there is nothing to close. */
+void page_describe(bool is_wide, struct page *ret);
 void page_close(struct page *page);
 
 enum page_style {

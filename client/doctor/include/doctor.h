@@ -66,6 +66,11 @@ size_t doctor_fix(const struct doctor_report *report, FILE *file);
 int doctor_complain_connect(const char *socket_path, const struct profctl_fault *fault);
 int doctor_complain_create(struct profctl *conn, const struct profctl_fault *fault);
 
+/* The second one's sentence. `into` has room for DOCTOR_SENTENCE_BYTES; returns it. */
+#define DOCTOR_SENTENCE_BYTES ((size_t)1024)
+const char *doctor_describe_create(struct profctl *conn, const struct profctl_fault *fault,
+                                   char *into);
+
 /* What has a program of this name (the begin of a command counts) name the code that it makes, as
  * a clause; NULL where nothing is known. */
 const char *doctor_name_made_code(const char *command);

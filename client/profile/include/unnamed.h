@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Its code, by the module's own addresses. */
 struct unnamed_function {
@@ -33,3 +34,11 @@ int unnamed_add(struct unnamed *table, uint32_t module, uint64_t vaddr);
 /* The function that has an address, or NULL where none is known. Borrowed. */
 const struct unnamed_function *unnamed_find(const struct unnamed *table, uint32_t module,
                                             uint64_t vaddr);
+
+/* Whether a frame is called by its module's `basename` and an address, for want of a name. */
+static inline bool unnamed_is_name(const char *name, const char *basename)
+{
+    size_t basename_bytes = strlen(basename);
+    return strncmp(name, basename, basename_bytes) == 0 &&
+           strncmp(name + basename_bytes, "+0x", 3) == 0;
+}

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 struct profctl;
+struct profctl_fault;
 
 struct record_request {
     uint64_t frequency_hz; /* 0: as the config says */
@@ -43,10 +44,20 @@ int record_run(const struct record_request *request, bool *ret_is_saved);
  * returned: free(). Returns an exit status. */
 int record_config_load(const struct record_request *request, pid_t child, char **ret);
 
+/* The config (borrowed) with another rate. `*ret` is returned: free(). Returns 0, or -errno. */
+int record_config_rate(const char *config, uint64_t frequency_hz, char **ret);
+
 /*
  * Creates the session of a config. It has kernel stacks unless the config says otherwise, or the
- * administrator does not allow them, which is noted. Returns an exit status, after a complaint.
+ * administrator does not allow them, which `*ret_lacks_kernel` tells. Returns what profctl_create()
+ * does.
  */
+#define RECORD_LACKS_KERNEL                                                                        \
+    "stacks of the kernel are not recorded, since the administrator does not allow them"
+int record_session_try(struct profctl *conn, const char *config, bool is_detached,
+                       bool *ret_lacks_kernel, struct profctl_fault *fault);
+
+/* The same, with a note of it. Returns an exit status, after a complaint. */
 int record_session_create(struct profctl *conn, const char *config, bool is_detached);
 
 /*
