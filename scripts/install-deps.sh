@@ -15,6 +15,7 @@ packages=(
     libelf-dev     # symbols, in the worker
     libiberty-dev  # readable names of C++ and Rust
     liblzma-dev    # the symbols of stripped programs, in the worker
+    libncurses-dev # profctl top
     libprotobuf-c-dev protobuf-c-compiler # profctl: exports that are protobuf
     libseccomp-dev # the confinement of what parses files
     libsystemd-dev # the event loop
@@ -25,6 +26,7 @@ test_packages=(
     libcmocka-dev                      # unit tests
     clang libclang-rt-14-dev           # the fuzz preset, and the public header as C++
     clang-format clang-tidy shellcheck # checks
+    tmux                               # a terminal, for profctl top
     procps util-linux valgrind gdb     # system tests
     systemd passwd                     # its tools; the units, and the service in a systemd of its own
     python3                            # JSON in system tests and benches

@@ -25,6 +25,7 @@ static const struct {
     {"stop", "end its sampling", verb_stop},
     {"read", "fetch what it has recorded into a file", verb_read},
     {"close", "end it", verb_close},
+    {"top", "show where the time goes now", verb_top},
     {"report", "show where the time of a recording went", verb_report},
     {"export", "convert a recording for another program", verb_export},
     {"flamegraph", "draw a recording as a page for the browser", verb_flamegraph},

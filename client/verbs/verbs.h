@@ -18,4 +18,5 @@ int verb_report(int argc, char **argv);
 int verb_start(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_stop(int argc, char **argv);
+int verb_top(int argc, char **argv);
 int verb_view(int argc, char **argv);

@@ -53,11 +53,12 @@ client/export/*               common json fxt cli profile lines           | cjso
 client/packets/*              common fxt recording profile export     |
 client/read/*                 common json library cli status recording attach packets | cjson
 client/record/*               common json config library cli status recording doctor attach packets | cjson
+client/top/*                  common json fxt library cli status recording profile doctor packets record | cjson ncurses
 client/report/*               common json cli profile lines doctor    | cjson
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
 client/flamegraph/*           common json cli profile                 | cjson zlib
-client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record report export dump view flamegraph | cjson
+client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record top report export dump view flamegraph | cjson
 '
 
 # Both leave their answer in `group`, as set_rule() does in `rule`: a subshell for each include would take seconds.
@@ -88,6 +89,7 @@ set_library_group() {
     zlib.h) group=zlib ;;
     lzma.h) group=lzma ;;
     Zydis/*) group=zydis ;;
+    curses.h | term.h) group=ncurses ;;
     protobuf-c/* | *.pb-c.h) group=protobuf ;;
     libiberty/demangle.h) group=iberty ;;
     profctl.h) group=profctl ;;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Bytes of sessions in; the samples of the window, and a recording of the last minutes, out. Memory
+ * stays bounded however long it goes on.
+ */
+
+#include "fault.h"
+#include "top_model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOP_KEPT_BYTES (UINT64_C(64) << 20)
+#define TOP_KEPT_S     UINT64_C(300)
+#define TOP_UNNAMED    "[unnamed]" /* all functions of a module that have no name */
+
+struct top_intake;
+
+/* Returned: top_intake_free(). NULL when there is no memory. */
+struct top_intake *top_intake_new(uint64_t window_ns);
+struct top_intake *top_intake_free(struct top_intake *intake);
+
+/* Takes what one Read gave: whole records (borrowed, 8-byte aligned). Returns 0, -ENOMEM, or
+ * -EBADMSG: it is no part of a recording; then only top_intake_free() is of use. */
+int top_intake_add(struct top_intake *intake, const void *bytes, size_t size_bytes);
+
+/*
+ * Moves samples that have come into the model, and the window's end to `now_ns`, both by
+ * CLOCK_BOOTTIME. With `is_frozen` the model stays as it is, and the samples are recorded alone.
+ * Returns 0, or -ENOMEM.
+ */
+int top_intake_settle(struct top_intake *intake, uint64_t now_ns, bool is_frozen);
+
+/* Borrowed. */
+const struct top_model *top_intake_model(const struct top_intake *intake);
+
+struct top_kept {
+    uint64_t span_ns; /* how long ago the oldest samples came */
+    uint64_t size_bytes;
+};
+
+void top_intake_kept(const struct top_intake *intake, uint64_t now_ns, struct top_kept *ret);
+
+/* Writes what is kept as a recording. Returns 0 with the number of its samples, or -errno with a
+ * sentence in `reterr`; -ENODATA: there is no sample. */
+int top_intake_save(const struct top_intake *intake, const char *path, uint64_t *ret_samples,
+                    struct fault *reterr);
+
+/* What the profile behind the model takes, without what its definitions take. For tests. */
+uint64_t top_intake_made_bytes(const struct top_intake *intake);

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Samples stand in a ring in the order of their coming, each with the number of its stack and of
+ * its process. Texts, functions, stacks and processes are interned; rows are summed anew for each
+ * look, since a window has some thousand different stacks. Interned items do not know whether a
+ * sample still has them. So the tables are made anew, of what the ring has, once they are twice as
+ * large as after the last time: that keeps them within a multiple of the window. Pure.
+ */
+#include "top_model.h"
+
+#include "cleanup.h"
+#include "compare.h"
+#include "grow.h"
+#include "intern.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TABLES_LEAST_BYTES (UINT64_C(4) << 20) /* smaller tables are never made anew */
+#define STACK_MAX          ((size_t)4096)      /* longer stacks lose their outer end */
+
+enum stack_flags {
+    STACK_TRUNCATED = 1,
+    STACK_NONE = 2,
+};
+
+/* Keys: their bytes are compared. Texts are of `texts`. */
+struct model_function {
+    uint32_t name;
+    uint32_t module;
+};
+
+struct model_process {
+    uint64_t pid;
+    uint32_t name;
+    uint32_t unit;
+};
+
+struct model_sample {
+    uint64_t time_ns;
+    uint32_t stack;
+    uint32_t process;
+};
+
+struct tables {
+    struct intern texts;
+    struct intern functions; /* struct model_function */
+    struct intern processes; /* struct model_process */
+    struct intern stacks;    /* arrays of uint32_t: enum stack_flags, then functions, leaf first */
+};
+
+struct top_model {
+    struct tables tables;
+    struct model_sample *ring; /* owned */
+    size_t ring_capacity;
+    size_t first; /* of the ring, the oldest sample */
+    size_t count;
+    uint64_t window_ns;
+    uint64_t begin_ns; /* of the window; older samples do not count */
+    uint64_t end_ns;
+    uint64_t renew_bytes; /* of the tables, from which on they are made anew */
+    uint32_t generation;
+};
+
+static void tables_done(struct tables *tables)
+{
+    intern_done(&tables->texts);
+    intern_done(&tables->functions);
+    intern_done(&tables->processes);
+    intern_done(&tables->stacks);
+}
+
+static uint64_t tables_bytes(const struct tables *tables)
+{
+    return intern_size_bytes(&tables->texts) + intern_size_bytes(&tables->functions) +
+           intern_size_bytes(&tables->processes) + intern_size_bytes(&tables->stacks);
+}
+
+struct top_model *top_model_new(uint64_t window_ns)
+{
+    struct top_model *model = calloc(1, sizeof *model);
+    if (model != NULL) {
+        model->window_ns = window_ns;
+        model->renew_bytes = TABLES_LEAST_BYTES;
+    }
+    return model;
+}
+
+struct top_model *top_model_free(struct top_model *model)
+{
+    if (model != NULL) {
+        tables_done(&model->tables);
+        free(model->ring);
+        free(model);
+    }
+    return NULL;
+}
+
+uint32_t top_model_generation(const struct top_model *model)
+{
+    return model->generation;
+}
+
+uint64_t top_model_size_bytes(const struct top_model *model)
+{
+    return tables_bytes(&model->tables) + model->ring_capacity * sizeof *model->ring;
+}
+
+static int add_function(struct tables *tables, const char *name, const char *module, uint32_t *ret)
+{
+    struct model_function function = {0};
+    int r = intern_add(&tables->texts, name, strlen(name), &function.name);
+    if (r == 0) {
+        r = intern_add(&tables->texts, module, strlen(module), &function.module);
+    }
+    return r < 0 ? r : intern_add(&tables->functions, &function, sizeof function, ret);
+}
+
+static int add_process(struct tables *tables, uint64_t pid, const char *name, const char *unit,
+                       uint32_t *ret)
+{
+    struct model_process process = {.pid = pid};
+    int r = intern_add(&tables->texts, name, strlen(name), &process.name);
+    if (r == 0) {
+        r = intern_add(&tables->texts, unit, strlen(unit), &process.unit);
+    }
+    return r < 0 ? r : intern_add(&tables->processes, &process, sizeof process, ret);
+}
+
+int top_model_function(struct top_model *model, const char *name, const char *module, uint32_t *ret)
+{
+    return add_function(&model->tables, name, module, ret);
+}
+
+int top_model_process(struct top_model *model, uint64_t pid, const char *name, const char *unit,
+                      uint32_t *ret)
+{
+    return add_process(&model->tables, pid, name, unit, ret);
+}
+
+static const struct model_function *function_at(const struct tables *tables, uint32_t function)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&tables->functions, function, &size_bytes);
+}
+
+static const struct model_process *process_at(const struct tables *tables, uint32_t process)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&tables->processes, process, &size_bytes);
+}
+
+/* The functions of a stack, leaf first, and its flags. */
+static const uint32_t *stack_at(const struct tables *tables, uint32_t stack, size_t *ret_count,
+                                uint32_t *ret_flags)
+{
+    size_t size_bytes = 0;
+    const uint32_t *words = intern_bytes(&tables->stacks, stack, &size_bytes);
+    *ret_flags = words[0];
+    *ret_count = size_bytes / sizeof *words - 1;
+    return words + 1;
+}
+
+static struct model_sample *sample_at(const struct top_model *model, size_t number)
+{
+    return &model->ring[(model->first + number) % model->ring_capacity];
+}
+
+/* Makes room for one more sample, by forgetting the oldest when there are too many. */
+static int make_room(struct top_model *model)
+{
+    if (model->count < model->ring_capacity) {
+        return 0;
+    }
+    if (model->ring_capacity >= TOP_MODEL_SAMPLES_MAX) {
+        model->first = (model->first + 1) % model->ring_capacity;
+        model->count--;
+        return 0;
+    }
+    size_t capacity = model->ring_capacity == 0 ? 4096 : 2 * model->ring_capacity;
+    struct model_sample *ring = calloc(capacity, sizeof *ring);
+    if (ring == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < model->count; i++) {
+        ring[i] = *sample_at(model, i);
+    }
+    free(model->ring);
+    model->ring = ring;
+    model->ring_capacity = capacity;
+    model->first = 0;
+    return 0;
+}
+
+int top_model_add(struct top_model *model, const struct top_sample *sample)
+{
+    uint32_t words[1 + STACK_MAX];
+    size_t count = sample->function_count < STACK_MAX ? sample->function_count : STACK_MAX;
+    struct model_sample added = {.time_ns = sample->time_ns, .process = sample->process};
+    words[0] = (sample->is_truncated || count < sample->function_count ? STACK_TRUNCATED : 0U) |
+               (sample->is_stackless ? STACK_NONE : 0U);
+    memcpy(words + 1, sample->functions, count * sizeof *words);
+    int r = intern_add(&model->tables.stacks, words, (1 + count) * sizeof *words, &added.stack);
+    if (r == 0) {
+        r = make_room(model);
+    }
+    if (r == 0) {
+        model->count++;
+        *sample_at(model, model->count - 1) = added;
+    }
+    return r;
+}
+
+/* Copies a stack with the texts of its functions. */
+static int copy_stack(const struct tables *from, struct tables *into, uint32_t stack, uint32_t *ret)
+{
+    uint32_t words[1 + STACK_MAX];
+    size_t count = 0;
+    const uint32_t *functions = stack_at(from, stack, &count, &words[0]);
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct model_function *function = function_at(from, functions[i]);
+        r = add_function(into, intern_text(&from->texts, function->name),
+                         intern_text(&from->texts, function->module), &words[1 + i]);
+    }
+    return r < 0 ? r : intern_add(&into->stacks, words, (1 + count) * sizeof *words, ret);
+}
+
+/* Fills new tables with what the samples have, and `stacks` and `processes` with the new numbers,
+ * each + 1, of the old ones. */
+static int copy_tables(const struct top_model *model, struct tables *into, uint32_t *stacks,
+                       uint32_t *processes)
+{
+    const struct tables *from = &model->tables;
+    int r = 0;
+    for (size_t i = 0; i < model->count && r == 0; i++) {
+        const struct model_sample *sample = sample_at(model, i);
+        uint32_t number = 0;
+        if (stacks[sample->stack] == 0) {
+            r = copy_stack(from, into, sample->stack, &number);
+            stacks[sample->stack] = number + 1;
+        }
+        if (r == 0 && processes[sample->process] == 0) {
+            const struct model_process *process = process_at(from, sample->process);
+            r = add_process(into, process->pid, intern_text(&from->texts, process->name),
+                            intern_text(&from->texts, process->unit), &number);
+            processes[sample->process] = number + 1;
+        }
+    }
+    return r;
+}
+
+/* Makes the tables anew, without what no sample has. */
+static int renew_tables(struct top_model *model)
+{
+    struct tables renewed = {0};
+    cleanup_(freep) uint32_t *stacks = calloc(model->tables.stacks.item_count + 1, sizeof *stacks);
+    cleanup_(freep) uint32_t *processes =
+        calloc(model->tables.processes.item_count + 1, sizeof *processes);
+    int r = stacks == NULL || processes == NULL ? -ENOMEM : 0;
+    if (r == 0) {
+        r = copy_tables(model, &renewed, stacks, processes);
+    }
+    if (r < 0) {
+        tables_done(&renewed);
+        return r;
+    }
+    for (size_t i = 0; i < model->count; i++) {
+        struct model_sample *sample = sample_at(model, i);
+        sample->stack = stacks[sample->stack] - 1;
+        sample->process = processes[sample->process] - 1;
+    }
+    tables_done(&model->tables);
+    model->tables = renewed;
+    model->generation++;
+    uint64_t doubled = 2 * tables_bytes(&model->tables);
+    model->renew_bytes = doubled > TABLES_LEAST_BYTES ? doubled : TABLES_LEAST_BYTES;
+    return 0;
+}
+
+int top_model_advance(struct top_model *model, uint64_t now_ns)
+{
+    model->end_ns = now_ns;
+    model->begin_ns = now_ns > model->window_ns ? now_ns - model->window_ns : 0;
+    while (model->count > 0 && sample_at(model, 0)->time_ns < model->begin_ns) {
+        model->first = (model->first + 1) % model->ring_capacity;
+        model->count--;
+    }
+    return tables_bytes(&model->tables) > model->renew_bytes ? renew_tables(model) : 0;
+}
+
+/* The next sample of the window at or behind `*number`; NULL: there is none. */
+static const struct model_sample *next_sample(const struct top_model *model, size_t *number)
+{
+    while (*number < model->count) {
+        const struct model_sample *sample = sample_at(model, (*number)++);
+        if (sample->time_ns >= model->begin_ns) {
+            return sample;
+        }
+    }
+    return NULL;
+}
+
+void top_model_sum(const struct top_model *model, struct top_sums *ret)
+{
+    const struct model_sample *sample = NULL;
+    uint64_t oldest_ns = model->end_ns;
+    size_t number = 0;
+    *ret = (struct top_sums){0};
+    while ((sample = next_sample(model, &number)) != NULL) {
+        size_t count = 0;
+        uint32_t flags = 0;
+        (void)stack_at(&model->tables, sample->stack, &count, &flags);
+        ret->sample_count++;
+        ret->truncated_count += (flags & STACK_TRUNCATED) != 0;
+        ret->stackless_count += (flags & STACK_NONE) != 0;
+        oldest_ns = sample->time_ns < oldest_ns ? sample->time_ns : oldest_ns;
+    }
+    ret->span_ns = model->end_ns - oldest_ns;
+}
+
+/* How many samples of the window each stack has. Returned: free(). NULL when there is no memory. */
+static uint64_t *count_stacks(const struct top_model *model)
+{
+    const struct model_sample *sample = NULL;
+    size_t number = 0;
+    uint64_t *counts = calloc(model->tables.stacks.item_count + 1, sizeof *counts);
+    while (counts != NULL && (sample = next_sample(model, &number)) != NULL) {
+        counts[sample->stack]++;
+    }
+    return counts;
+}
+
+static int sum_functions(const struct top_model *model, struct top_row *rows)
+{
+    const struct tables *tables = &model->tables;
+    cleanup_(freep) uint64_t *counts = count_stacks(model);
+    cleanup_(freep) size_t *counted = calloc(tables->functions.item_count + 1, sizeof *counted);
+    if (counts == NULL || counted == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t stack = 0; stack < tables->stacks.item_count; stack++) {
+        size_t count = 0;
+        uint32_t flags = 0;
+        const uint32_t *functions = stack_at(tables, (uint32_t)stack, &count, &flags);
+        rows[functions[0]].self += counts[stack];
+        for (size_t i = 0; i < count && counts[stack] > 0; i++) {
+            if (counted[functions[i]] != stack + 1) { /* a function that calls itself counts once */
+                counted[functions[i]] = stack + 1;
+                rows[functions[i]].total += counts[stack];
+            }
+        }
+    }
+    for (size_t i = 0; i < tables->functions.item_count; i++) {
+        const struct model_function *function = function_at(tables, (uint32_t)i);
+        rows[i].name = intern_text(&tables->texts, function->name);
+        rows[i].module = intern_text(&tables->texts, function->module);
+    }
+    return 0;
+}
+
+/* By process, or by unit: then rows are numbered as texts are. */
+static int sum_processes(const struct top_model *model, bool by_unit, struct top_row *rows)
+{
+    const struct tables *tables = &model->tables;
+    const struct model_sample *sample = NULL;
+    size_t number = 0;
+    cleanup_(freep) bool *counted = calloc(tables->processes.item_count + 1, sizeof *counted);
+    if (counted == NULL) {
+        return -ENOMEM;
+    }
+    while ((sample = next_sample(model, &number)) != NULL) {
+        const struct model_process *process = process_at(tables, sample->process);
+        struct top_row *row = &rows[by_unit ? process->unit : sample->process];
+        row->name = intern_text(&tables->texts, by_unit ? process->unit : process->name);
+        row->pid = by_unit ? 0 : process->pid;
+        row->process_count += !counted[sample->process];
+        row->self++;
+        row->total++;
+        counted[sample->process] = true;
+    }
+    return 0;
+}
+
+static bool matches(const struct top_row *row, const struct top_query *query)
+{
+    char pid[24];
+    if (query->filter[0] == '\0') {
+        return true;
+    }
+    (void)snprintf(pid, sizeof pid, "%" PRId64, (int64_t)row->pid);
+    return strcasestr(row->name, query->filter) != NULL ||
+           (row->module != NULL && strcasestr(row->module, query->filter) != NULL) ||
+           (query->view == TOP_PROCESSES && strcmp(pid, query->filter) == 0);
+}
+
+static int compare_rows(const void *left, const void *right, void *userdata)
+{
+    const struct top_row *a = left;
+    const struct top_row *b = right;
+    const enum top_sort *sort = userdata;
+    int by_self = compare_u64(b->self, a->self);
+    int by_total = compare_u64(b->total, a->total);
+    int r = *sort == TOP_BY_SELF ? by_self : by_total;
+    r = r == 0 ? (*sort == TOP_BY_SELF ? by_total : by_self) : r;
+    r = r == 0 ? strcmp(a->name, b->name) : r;
+    r = r == 0 && a->module != NULL && b->module != NULL ? strcmp(a->module, b->module) : r;
+    return r == 0 ? compare_u64(a->pid, b->pid) : r;
+}
+
+/* Leaves the rows that have samples and match, in their order. */
+static void arrange(struct top_rows *rows, size_t count, const struct top_query *query)
+{
+    enum top_sort sort = query->sort;
+    rows->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (rows->rows[i].total > 0 && matches(&rows->rows[i], query)) {
+            rows->rows[rows->count++] = rows->rows[i];
+        }
+    }
+    qsort_r(rows->rows, rows->count, sizeof *rows->rows, compare_rows, &sort);
+}
+
+void top_rows_done(struct top_rows *rows)
+{
+    free(rows->rows);
+    *rows = (struct top_rows){0};
+}
+
+int top_model_rows(const struct top_model *model, const struct top_query *query,
+                   struct top_rows *ret)
+{
+    const struct tables *tables = &model->tables;
+    const size_t counts[TOP_VIEWS] = {
+        [TOP_FUNCTIONS] = tables->functions.item_count,
+        [TOP_PROCESSES] = tables->processes.item_count,
+        [TOP_UNITS] = tables->texts.item_count,
+    };
+    *ret = (struct top_rows){.rows = calloc(counts[query->view] + 1, sizeof *ret->rows)};
+    if (ret->rows == NULL) {
+        return -ENOMEM;
+    }
+    int r = query->view == TOP_FUNCTIONS
+                ? sum_functions(model, ret->rows)
+                : sum_processes(model, query->view == TOP_UNITS, ret->rows);
+    if (r == 0) {
+        arrange(ret, counts[query->view], query);
+    }
+    return r;
+}
+
+/* The number of a function's row; INTERN_NONE: the model does not have it. */
+static uint32_t find_function(const struct tables *tables, const char *name, const char *module)
+{
+    const struct model_function function = {
+        .name = intern_find(&tables->texts, name, strlen(name)),
+        .module = intern_find(&tables->texts, module, strlen(module)),
+    };
+    return intern_find(&tables->functions, &function, sizeof function);
+}
+
+int top_model_callers(const struct top_model *model, const char *name, const char *module,
+                      struct top_rows *ret)
+{
+    const struct tables *tables = &model->tables;
+    size_t function_count = tables->functions.item_count;
+    const size_t root = function_count; /* rows behind those of functions */
+    const size_t truncated = function_count + 1;
+    uint32_t wanted = find_function(tables, name, module);
+    cleanup_(freep) uint64_t *counts = count_stacks(model);
+    *ret = (struct top_rows){.rows = calloc(function_count + 2, sizeof *ret->rows)};
+    if (ret->rows == NULL || counts == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t stack = 0; stack < tables->stacks.item_count; stack++) {
+        size_t count = 0;
+        uint32_t flags = 0;
+        const uint32_t *functions = stack_at(tables, (uint32_t)stack, &count, &flags);
+        size_t at = 0;
+        while (at < count && functions[at] != wanted) {
+            at++;
+        }
+        size_t outermost = (flags & STACK_TRUNCATED) != 0 ? truncated : root;
+        if (at < count) {
+            ret->rows[at + 1 < count ? functions[at + 1] : outermost].total += counts[stack];
+        }
+    }
+    for (size_t i = 0; i < function_count; i++) {
+        const struct model_function *function = function_at(tables, (uint32_t)i);
+        ret->rows[i].name = intern_text(&tables->texts, function->name);
+        ret->rows[i].module = intern_text(&tables->texts, function->module);
+    }
+    ret->rows[root].name = "[root]";
+    ret->rows[truncated].name = "[truncated]";
+    ret->rows[root].module = ret->rows[truncated].module = "";
+    arrange(ret, function_count + 2,
+            &(struct top_query){.view = TOP_FUNCTIONS, .sort = TOP_BY_TOTAL, .filter = ""});
+    return 0;
+}

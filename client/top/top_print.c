@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Text is for a person who reads it later: a look ends with an empty line. JSON is for a program
+ * that reads lines: each is flushed, and has what every view shows.
+ */
+#include "top_print.h"
+
+#include "clock.h"
+#include "json_out.h"
+#include "percent.h"
+#include "text_out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define NUMBERS_WIDTH ((size_t)28) /* of the columns before the texts, with the gap behind them */
+#define GAP_WIDTH     ((size_t)2)
+
+static void print_head(const struct page *page, const struct top_print *print,
+                       const struct top_sums *sums)
+{
+    const struct top_books *books = print->books;
+    char clock[16];
+    time_t now = time(NULL);
+    struct tm local = {0};
+    struct top_cpu all = {0};
+    (void)localtime_r(&now, &local);
+    (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
+    (void)fprintf(page->file, "%s: %" PRIu64 " samples in %.1f s", clock, sums->sample_count,
+                  (double)sums->span_ns / (double)NS_PER_S);
+    if (books->period_ns > 0) {
+        (void)fprintf(page->file, " at %.0f Hz", (double)NS_PER_S / (double)books->period_ns);
+    }
+    for (size_t i = 0; i < books->cpu_count; i++) {
+        all.busy += books->cpus[i].busy;
+        all.expected += books->cpus[i].expected;
+    }
+    (void)fprintf(page->file, "; %zu CPUs %.0f %% busy\n", books->cpu_count,
+                  percent_of(all.busy, all.expected));
+    (void)fprintf(page->file,
+                  "ticks: %" PRIu64 " lost, %" PRIu64 " missed, %" PRIu64
+                  " dropped; stacks: %" PRIu64 " truncated\n\n",
+                  books->lost, books->missed, books->dropped, sums->truncated_count);
+}
+
+static const char *basename_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL || slash[1] == '\0' ? path : slash + 1;
+}
+
+/* A column with the texts and, of functions, one with their modules. */
+struct widths {
+    size_t name;
+    size_t module;
+};
+
+static struct widths find_widths(const struct page *page, const struct top_rows *rows, size_t shown)
+{
+    struct page_column columns[2] = {{.needed = 8, .weight = 3}, {.needed = 6, .weight = 2}};
+    for (size_t i = 0; i < shown; i++) {
+        const struct top_row *row = &rows->rows[i];
+        size_t name = text_width(row->name);
+        size_t module = row->module == NULL ? 0 : text_width(basename_of(row->module));
+        columns[0].needed = name > columns[0].needed ? name : columns[0].needed;
+        columns[1].needed = module > columns[1].needed ? module : columns[1].needed;
+    }
+    page_share(columns, 2,
+               page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED
+                                               : page->columns - NUMBERS_WIDTH - GAP_WIDTH);
+    return (struct widths){columns[0].width, columns[1].width};
+}
+
+static void print_rows(const struct page *page, const struct top_print *print,
+                       const struct top_rows *rows, uint64_t sample_count)
+{
+    static const char *const titles[TOP_VIEWS] = {
+        [TOP_FUNCTIONS] = "  self %   total %  samples  function",
+        [TOP_PROCESSES] = "       %  samples       pid  process",
+        [TOP_UNITS] = "       %  samples processes  unit",
+    };
+    size_t shown = print->limit == 0 || rows->count < print->limit ? rows->count : print->limit;
+    struct widths widths = find_widths(page, rows, shown);
+    bool of_functions = print->query.view == TOP_FUNCTIONS;
+    (void)fprintf(page->file, "%s%*s%s\n", titles[print->query.view],
+                  of_functions ? (int)(widths.name - strlen("function") + GAP_WIDTH) : 0, "",
+                  of_functions ? "module" : "");
+    for (size_t i = 0; i < shown; i++) {
+        const struct top_row *row = &rows->rows[i];
+        double self = percent_of(row->self, sample_count);
+        if (of_functions) {
+            (void)fprintf(page->file, "%8.2f  %8.2f  %7" PRIu64 "  ", self,
+                          percent_of(row->total, sample_count), row->self);
+        } else {
+            (void)fprintf(page->file, "%8.2f  %7" PRIu64 "  %8" PRId64 "  ", self, row->self,
+                          print->query.view == TOP_PROCESSES ? (int64_t)row->pid
+                                                             : (int64_t)row->process_count);
+        }
+        text_print_fitted(page->file, row->name, widths.name, of_functions);
+        (void)fprintf(page->file, "%*s", of_functions ? (int)GAP_WIDTH : 0, "");
+        text_print_fitted(page->file, of_functions ? basename_of(row->module) : "", widths.module,
+                          false);
+        (void)fputc('\n', page->file);
+    }
+    (void)fputc('\n', page->file);
+}
+
+int top_print_text(const struct page *page, const struct top_print *print)
+{
+    struct top_sums sums;
+    struct top_rows rows = {0};
+    top_model_sum(print->model, &sums);
+    int r = top_model_rows(print->model, &print->query, &rows);
+    if (r == 0) {
+        print_head(page, print, &sums);
+        print_rows(page, print, &rows, sums.sample_count);
+    }
+    top_rows_done(&rows);
+    return r;
+}
+
+static void json_row(struct json_out *out, enum top_view view, const struct top_row *row,
+                     uint64_t sample_count)
+{
+    json_out_begin(out, NULL, '{');
+    json_out_string(out, "name", row->name);
+    if (view == TOP_FUNCTIONS) {
+        json_out_string(out, "module", row->module[0] == '\0' ? NULL : row->module);
+        json_out_u64(out, "self", row->self);
+        json_out_u64(out, "total", row->total);
+        json_out_percent(out, "self_percent", row->self, sample_count);
+        json_out_percent(out, "total_percent", row->total, sample_count);
+    } else {
+        if (view == TOP_PROCESSES) {
+            json_out_i64(out, "pid", (int64_t)row->pid);
+        } else {
+            json_out_u64(out, "processes", row->process_count);
+        }
+        json_out_u64(out, "samples", row->self);
+        json_out_percent(out, "percent", row->self, sample_count);
+    }
+    json_out_end(out, '}');
+}
+
+static int json_view(struct json_out *out, const struct top_print *print, enum top_view view,
+                     uint64_t sample_count)
+{
+    static const char *const names[TOP_VIEWS] = {
+        [TOP_FUNCTIONS] = "functions", [TOP_PROCESSES] = "processes", [TOP_UNITS] = "units"};
+    struct top_query query = print->query;
+    struct top_rows rows = {0};
+    query.view = view;
+    int r = top_model_rows(print->model, &query, &rows);
+    size_t shown = print->limit == 0 || rows.count < print->limit ? rows.count : print->limit;
+    json_out_begin(out, names[view], '[');
+    for (size_t i = 0; i < shown && r == 0; i++) {
+        json_row(out, view, &rows.rows[i], sample_count);
+    }
+    json_out_end(out, ']');
+    top_rows_done(&rows);
+    return r;
+}
+
+static void json_books(struct json_out *out, const struct top_books *books)
+{
+    json_out_begin(out, "books", '{');
+    json_out_u64(out, "period_ns", books->period_ns);
+    json_out_u64(out, "expected", books->expected);
+    json_out_u64(out, "lost", books->lost);
+    json_out_u64(out, "missed", books->missed);
+    json_out_u64(out, "dropped", books->dropped);
+    json_out_end(out, '}');
+    json_out_begin(out, "cpus", '[');
+    for (size_t i = 0; i < books->cpu_count; i++) {
+        json_out_begin(out, NULL, '{');
+        json_out_u64(out, "cpu", books->cpus[i].cpu);
+        json_out_percent(out, "busy_percent", books->cpus[i].busy, books->cpus[i].expected);
+        json_out_end(out, '}');
+    }
+    json_out_end(out, ']');
+}
+
+int top_print_json(FILE *file, const struct top_print *print)
+{
+    struct json_out out = {.file = file};
+    struct top_sums sums;
+    int r = 0;
+    top_model_sum(print->model, &sums);
+    json_out_begin(&out, NULL, '{');
+    json_out_u64(&out, "time_ms", clock_ns(CLOCK_REALTIME) / NS_PER_MS);
+    json_out_u64(&out, "window_ns", print->window_ns);
+    json_out_u64(&out, "span_ns", sums.span_ns);
+    json_out_u64(&out, "samples", sums.sample_count);
+    json_out_begin(&out, "stacks", '{');
+    json_out_u64(&out, "truncated", sums.truncated_count);
+    json_out_u64(&out, "none", sums.stackless_count);
+    json_out_end(&out, '}');
+    json_books(&out, print->books);
+    for (unsigned view = 0; view < TOP_VIEWS && r == 0; view++) {
+        r = json_view(&out, print, (enum top_view)view, sums.sample_count);
+    }
+    json_out_end(&out, '}');
+    (void)fputc('\n', file);
+    return r;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One look at the window as text, or as a JSON object in a line, where there is no screen.
+ */
+
+#include "page.h"
+#include "top_books.h"
+#include "top_model.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct top_print {
+    const struct top_model *model; /* borrowed, as the next */
+    const struct top_books *books; /* of the window */
+    struct top_query query;        /* JSON has all views */
+    size_t limit;                  /* of rows; 0: all */
+    uint64_t window_ns;
+};
+
+/* Return 0, or -ENOMEM. */
+int top_print_text(const struct page *page, const struct top_print *print);
+int top_print_json(FILE *file, const struct top_print *print);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `profctl top`: reads the options; top/ does the rest.
+ */
+#include "cleanup.h"
+#include "clock.h"
+#include "options.h"
+#include "top.h"
+#include "verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW_S_MIN   1
+#define WINDOW_S_MAX   600
+#define INTERVAL_S_MIN 0.1
+#define INTERVAL_S_MAX 60
+#define COUNT_MAX      UINT64_C(1000000000)
+
+/* Seconds, with or without a fraction. */
+static int take_seconds(const struct command_line *line, const struct verb_option *option,
+                        const char *value, void *into)
+{
+    bool is_window = strcmp(option->name, "window") == 0;
+    double least = is_window ? WINDOW_S_MIN : INTERVAL_S_MIN;
+    double most = is_window ? WINDOW_S_MAX : INTERVAL_S_MAX;
+    char *end = NULL;
+    bool is_number = value[0] != '\0' && strspn(value, "0123456789.") == strlen(value);
+    double seconds = is_number ? strtod(value, &end) : 0;
+    if (!is_number || *end != '\0' || !(seconds >= least && seconds <= most)) {
+        return options_refuse(line, "--%s %s: give a number of seconds from %g to %g", option->name,
+                              value, least, most);
+    }
+    *(uint64_t *)into = (uint64_t)(seconds * (double)NS_PER_S);
+    return EXIT_DONE;
+}
+
+static int take_count(const struct command_line *line, const struct verb_option *option,
+                      const char *value, void *into)
+{
+    uint64_t *ret_count = into;
+    return !options_number(value, COUNT_MAX, ret_count) ||
+                   (option->letter == 'n' && *ret_count == 0)
+               ? options_refuse(line, "--%s %s: give a number", option->name, value)
+               : EXIT_DONE;
+}
+
+static int take_view(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    static const char *const names[] = {
+        [TOP_SHOWS_FUNCTIONS] = "function",
+        [TOP_SHOWS_PROCESSES] = "process",
+        [TOP_SHOWS_UNITS] = "unit",
+    };
+    (void)option;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            *(enum top_first_view *)into = (enum top_first_view)i;
+            return EXIT_DONE;
+        }
+    }
+    return options_refuse(line, "--by %s: give function, process or unit", value);
+}
+
+static int take_sort(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    (void)option;
+    *(bool *)into = strcmp(value, "total") == 0;
+    return strcmp(value, "total") == 0 || strcmp(value, "self") == 0
+               ? EXIT_DONE
+               : options_refuse(line, "--sort %s: give self or total", value);
+}
+
+#define TOP_AT(member) offsetof(struct top_request, member)
+
+/* Options of record write into the request at its front. */
+_Static_assert(TOP_AT(record) == 0, "a struct record_request is where its options expect it");
+
+static const struct verb_option options[] = {
+    {'F', "frequency", "HZ",
+     "samples a second on each CPU, 1 to 100000 (499; above\n5 CPUs less, so that profctl itself stays small)",
+     options_frequency, RECORD_AT(frequency_hz), 0},
+    {0, "window", "SECONDS", "of which time is shown (10)", take_seconds, TOP_AT(window_ns), 0},
+    {0, "interval", "SECONDS", "between two looks (1)", take_seconds, TOP_AT(interval_ns), 0},
+    {0, "by", "WHAT", "what is shown first: function, process or unit (function)", take_view,
+     TOP_AT(view), 0},
+    {0, "sort", "ORDER", "by self or by total (self)", take_sort, TOP_AT(by_total), 0},
+    {0, "filter", "TEXT", "only rows with this in their name or module", options_text,
+     TOP_AT(filter), 0},
+    {'b', "batch", NULL, "print each look instead of showing it on a screen", options_flag,
+     TOP_AT(is_batch), 0},
+    {'n', "iterations", "N", "end after so many looks; with -b or --json", take_count,
+     TOP_AT(count), 0},
+    {0, "rows", "N", "at most so many rows of a look, 0 for all (20); the same", take_count,
+     TOP_AT(limit), 0},
+    {0, "json", NULL, "print each look as one JSON object, in a line", options_flag,
+     RECORD_AT(is_json), 0},
+    OPTION_KERNEL,
+    OPTION_NO_KERNEL,
+    OPTION_CONFIG,
+    OPTION_SOCKET(RECORD_AT(socket_path)),
+    TARGET_OPTIONS,
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl top [-F HZ] [--window SECONDS] [OPTION...]",
+    .help = "Shows where the time of the CPUs goes now: the hottest functions and what called\n"
+            "them, processes, units. It has a session of its own, so nothing else can be\n"
+            "recorded meanwhile.\n",
+    .more_help = "On the screen ? lists the keys. w saves what was sampled last as a recording:\n"
+                 "5 minutes of it are kept, of at most 64 MiB.\n",
+    .options = options,
+    .instead = "; -p, -U and others name a part of the machine",
+};
+
+static void request_done(struct top_request *request)
+{
+    record_request_done(&request->record);
+}
+
+int verb_top(int argc, char **argv)
+{
+    cleanup_(request_done) struct top_request request = {
+        .window_ns = TOP_WINDOW_S * NS_PER_S,
+        .interval_ns = TOP_INTERVAL_S * NS_PER_S,
+        .limit = 20,
+        .filter = "",
+    };
+    int status = options_take(&line, argc, argv, &request);
+    if (status != OPTIONS_TAKEN) {
+        return status;
+    }
+    if (request.record.kernel_stacks && request.record.no_kernel_stacks) {
+        return options_refuse(&line, "--kernel and --no-kernel cannot be combined");
+    }
+    if (request.count > 0 && !request.is_batch && !request.record.is_json) {
+        return options_refuse(&line, "-n goes with -b or --json");
+    }
+    return top_run(&request);
+}

@@ -1,0 +1,219 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `profctl top` on a terminal of its own: what is hot stands first, keys do what the help says, any size shows something
+# right, what it saves is a recording, it waits for the daemon and for other sessions, and however it ends, the terminal
+# is as it was before.
+. "${0%/*}/lib.sh"
+use_build release
+require_perf
+command -v tmux >/dev/null || skip "there is no tmux"
+cd "$WORK" || exit 1
+
+# The terminal: a shell in it, whose prompt nothing else prints. Its output is what capture-pane shows.
+terminal() {
+    tmux -S "$WORK/tmux" -f /dev/null "$@"
+}
+end_terminal() {
+    terminal kill-server 2>/dev/null
+}
+at_end end_terminal
+keys() {
+    terminal send-keys -t top "$@"
+}
+screen() {
+    terminal capture-pane -p -t top "$@"
+}
+shows() {
+    screen | grep -qE -- "$1"
+}
+shows_not() {
+    ! shows "$1"
+}
+expect_shown() {
+    wait_until 20 shows "$1" || fail "'$1' is not on the screen: $(screen)"
+}
+expect_not_shown() {
+    wait_until 20 shows_not "$1" || fail "'$1' stays on the screen: $(screen)"
+}
+# A row of the table: its first words are numbers.
+first_row() {
+    screen | grep -m 1 -E '^ *[0-9]+\.[0-9][0-9] '
+}
+first_row_has() {
+    [[ $(first_row) == *"$1"* ]]
+}
+expect_first() {
+    wait_until 20 first_row_has "$1" || fail "'$1' is not the first row: $(screen)"
+}
+# So many samples at least are in the window.
+has_samples() {
+    local count
+    count=$(screen | sed -n '1s/.* \([0-9]*\) samples .*/\1/p')
+    [ "${count:-0}" -ge "$1" ]
+}
+expect_samples() {
+    wait_until 30 has_samples "$1" || fail "there are not $1 samples: $(screen)"
+}
+session_is() {
+    "$BIN/profctl" status --json 2>/dev/null | grep -q "\"session\":$1"
+}
+top_pid() {
+    pgrep -P "$(terminal list-panes -t top -F '#{pane_pid}')" -x profctl
+}
+top_is_gone() {
+    [ -z "$(top_pid)" ]
+}
+
+# A program that is busy for a fifth of the time, so that the test is cheap.
+"$WORKLOADS/busy" --seconds 600 >/dev/null &
+busy=$!
+background_pids+=("$busy")
+mkfifo "$WORK/never"
+be_busy() {
+    exec 3<>"$WORK/never" # nothing ever comes: to read from it is to sleep, without a program
+    while kill -CONT "$busy"; do
+        read -rt 0.04 <&3
+        kill -STOP "$busy"
+        read -rt 0.16 <&3
+    done
+}
+run_in_background be_busy 2>/dev/null
+start_daemon
+terminal new-session -d -x 80 -y 24 -s top env PS1='prompt> ' TERM=screen "PATH=$PATH" "CPU_PROFILERD_SOCKET=$CPU_PROFILERD_SOCKET" \
+    bash --norc --noprofile
+expect_shown 'prompt>'
+keys "stty -a >before; profctl top -p $busy --window 20; echo status \$?; stty -a >after" Enter
+
+# What is hot, and what called it.
+expect_samples 200
+expect_first spin_three_fifths
+shows '^callers of spin_three_fifths' || fail "no callers: $(screen)"
+shows '100\.00 +[0-9]+ +alternate' || fail "alternate is not the caller: $(screen)"
+shows '^lost [0-9]+  missed [0-9]+ .*truncated .*kept' || fail "no books: $(screen)"
+shows '^CPU .*%' || fail "no CPUs: $(screen)"
+screen -e | grep -q $'\033\[31m.*spin_two_fifths' || fail "what is hot is not red: $(screen -e)"
+
+# Keys.
+keys s
+expect_shown 'by total'
+keys s
+expect_shown 'by self'
+keys Down
+keys p
+expect_shown "$busy  busy"
+keys u
+expect_shown 'processes  unit'
+keys f
+keys / two_f
+expect_first spin_two_fifths
+expect_not_shown '[0-9]  spin_three_fifths'
+keys Enter
+keys Escape
+expect_first spin_three_fifths
+keys '?'
+expect_shown 'any key goes back'
+keys x
+expect_first spin_three_fifths
+keys Space
+expect_shown FROZEN
+frozen=$(screen | head -1 | sed 's/.*FROZEN//; s/[^ ]* *$//')
+clock=$(screen | head -1 | grep -oE '[0-9:]+$')
+clock_has_moved() {
+    ! shows "$clock"
+}
+wait_until 10 clock_has_moved || fail "a frozen screen has no clock: $(screen)"
+[ "$frozen" = "$(screen | head -1 | sed 's/.*FROZEN//; s/[^ ]* *$//')" ] || fail "a frozen screen changes: $(screen)"
+keys Space
+expect_not_shown FROZEN
+
+# Sizes.
+terminal resize-window -t top -x 20 -y 5
+expect_shown '^ *[0-9]+\.[0-9][0-9]  spin_.*fths$'
+terminal resize-window -t top -x 19 -y 5
+expect_shown '^too small'
+terminal resize-window -t top -x 200 -y 50
+expect_shown '^ +[0-9.]+ +[0-9.]+  spin_three_fifths {90,}busy'
+terminal resize-window -t top -x 80 -y 24
+expect_shown '^ +[0-9.]+ +[0-9.]+  spin_three_fifths {10,40}busy'
+
+# Another rate is another session; both are in what is saved.
+keys +
+expect_shown 'at 998 Hz'
+expect_samples 100
+keys w
+expect_shown '^save as: top-.*fxt_'
+keys Enter
+expect_shown '^saved [0-9]+ samples of [0-9]+ s in top-'
+read -r count file < <(screen | sed -n 's/^saved \([0-9]*\) samples of [0-9]* s in \(top-.*fxt\).*/\1 \2/p')
+profctl report --json "$file" >"$WORK/saved.json" || fail "what was saved is no recording"
+expect_json "$WORK/saved.json" "d['samples'] == $count" "report does not have the $count samples that were saved"
+expect_json "$WORK/saved.json" "d['rows'][0]['name'] == 'spin_three_fifths' and d['rows'][1]['name'] == 'spin_two_fifths'" \
+    "what was hot is not so in what was saved"
+
+# The daemon goes, and comes back.
+kill -KILL "$daemon_pid"
+wait "$daemon_pid" 2>/dev/null
+daemon_pid=
+expect_shown 'no daemon listens'
+start_daemon
+expect_not_shown 'no daemon listens'
+expect_samples 100
+
+# A stopped program keeps no session from others.
+keys C-z
+expect_shown 'Stopped'
+wait_until 10 session_is null || fail "top is stopped, and its session is there"
+rm -f after
+keys 'fg; echo status $?; stty -a >after' Enter
+expect_shown '^profctl top'
+expect_first spin_three_fifths
+keys q
+expect_shown '^status 0'
+wait_until 10 test -s after
+cmp before after || fail "q does not leave the terminal as it was"
+
+# Another session is there; it is named, and then is gone.
+run_in_background profctl record -o "$WORK/other.fxt" >/dev/null
+other=$BACKGROUND_PID
+wait_until 10 session_runs || fail "record does not begin"
+expect_status 1 profctl top -b -n 1 >"$WORK/out" 2>"$WORK/err"
+grep -q "is already recording (profctl, pid $other" "$WORK/err" || fail "who has the daemon is not said: $(cat "$WORK/err")"
+rm -f after
+keys "clear; NO_COLOR=1 profctl top -p $busy; echo status \$?; stty -a >after" Enter
+expect_shown 'waiting: .*is already recording'
+shows "pid $other" || fail "the other's pid is not said: $(screen)"
+kill -TERM "$other"
+wait "$other" || fail "record failed"
+expect_not_shown waiting
+expect_first spin_three_fifths
+screen -e | grep -q $'\033\[[0-9;]*3[0-7]m' && fail "there are colours in spite of NO_COLOR"
+
+# However it ends, the terminal is as it was.
+kill -TERM "$(top_pid)"
+expect_shown '^status 0'
+wait_until 10 test -s after
+cmp before after || fail "SIGTERM does not leave the terminal as it was"
+for signal in HUP QUIT SEGV ABRT; do
+    rm -f after
+    keys "clear; profctl top -p $busy; echo \"ended \$?\"; stty -a >after" Enter
+    expect_shown '^profctl top'
+    kill "-$signal" "$(top_pid)"
+    expect_shown '^ended [0-9]+'
+    wait_until 10 test -s after
+    cmp before after || fail "SIG$signal does not leave the terminal as it was"
+    shows '^profctl top  ' && fail "SIG$signal leaves the other screen: $(screen)"
+done
+wait_until 10 top_is_gone || fail "top goes on"
+
+# Without a terminal.
+expect_status 1 profctl top >"$WORK/out" 2>"$WORK/err"
+grep -q 'standard output is not a terminal; -b prints' "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
+expect_status 2 profctl top -n 1 >"$WORK/out" 2>"$WORK/err"
+profctl top -p "$busy" -b -n 2 --interval 0.5 --rows 2 >"$WORK/out" || fail "top -b failed"
+[ "$(grep -c 'samples in' "$WORK/out")" -eq 2 ] || fail "there are not two looks: $(cat "$WORK/out")"
+grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9]+  spin_three_fifths  busy$' "$WORK/out" || fail "no row of spin_three_fifths: $(cat "$WORK/out")"
+profctl top -p "$busy" --json -n 2 --interval 0.5 >"$WORK/out" || fail "top --json failed"
+expect_json "$WORK/out" "len(lines) == 2 and lines[1]['functions'][0]['name'] == 'spin_three_fifths' and lines[1]['processes'][0]['pid'] == $busy" \
+    "the two objects are not as they should be"
+echo "keys, sizes, a saved recording, other sessions, and six ways to end"
