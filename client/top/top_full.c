@@ -109,6 +109,10 @@ static void take_signals(struct full *full)
         top_source_pause(full->session.source);
         top_terminal_suspend();
         top_source_resume(full->session.source);
+        signals.is_continued = true;
+    }
+    if (signals.is_continued) {
+        top_terminal_retake();
         full->due_ns = 0;
     }
 }

@@ -165,7 +165,14 @@ static const uint32_t *stack_at(const struct tables *tables, uint32_t stack, siz
 
 static struct model_sample *sample_at(const struct top_model *model, size_t number)
 {
-    return &model->ring[(model->first + number) % model->ring_capacity];
+    size_t at = model->first + number;
+    return &model->ring[at < model->ring_capacity ? at : at - model->ring_capacity];
+}
+
+static void forget_first(struct top_model *model)
+{
+    model->first = model->first + 1 < model->ring_capacity ? model->first + 1 : 0;
+    model->count--;
 }
 
 /* Makes room for one more sample, by forgetting the oldest when there are too many. */
@@ -175,8 +182,7 @@ static int make_room(struct top_model *model)
         return 0;
     }
     if (model->ring_capacity >= TOP_MODEL_SAMPLES_MAX) {
-        model->first = (model->first + 1) % model->ring_capacity;
-        model->count--;
+        forget_first(model);
         return 0;
     }
     size_t capacity = model->ring_capacity == 0 ? 4096 : 2 * model->ring_capacity;
@@ -285,8 +291,7 @@ int top_model_advance(struct top_model *model, uint64_t now_ns)
     model->end_ns = now_ns;
     model->begin_ns = now_ns > model->window_ns ? now_ns - model->window_ns : 0;
     while (model->count > 0 && sample_at(model, 0)->time_ns < model->begin_ns) {
-        model->first = (model->first + 1) % model->ring_capacity;
-        model->count--;
+        forget_first(model);
     }
     return tables_bytes(&model->tables) > model->renew_bytes ? renew_tables(model) : 0;
 }

@@ -145,7 +145,7 @@ static void draw_title(const struct top_look *look)
     struct tm local = {0};
     (void)localtime_r(&now, &local);
     (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
-    add_piece(&pieces, "profctl top");
+    add_piece(&pieces, getmaxx(stdscr) >= WIDE_COLUMNS ? "profctl top" : "top");
     if (state->is_frozen) {
         add_piece(&pieces, "FROZEN");
     }

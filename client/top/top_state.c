@@ -9,6 +9,7 @@
 #include "cleanup.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -141,7 +142,8 @@ static enum top_act type(struct top_screen_state *state, const struct top_key *k
         erase(state->input);
     }
     if (prompt == TOP_ASK_FILTER) {
-        (void)strcpy(state->filter, is_left ? state->old_filter : state->input);
+        (void)snprintf(state->filter, sizeof state->filter, "%s",
+                       is_left ? state->old_filter : state->input);
         state->first = 0;
     }
     return prompt == TOP_ASK_FILE && is_entered && state->input[0] != '\0' ? TOP_ACT_SAVE
@@ -152,7 +154,7 @@ static void ask(struct top_screen_state *state, enum top_prompt prompt, const ch
 {
     state->prompt = prompt;
     (void)snprintf(state->input, sizeof state->input, "%s", input);
-    (void)strcpy(state->old_filter, state->filter);
+    (void)snprintf(state->old_filter, sizeof state->old_filter, "%s", state->filter);
 }
 
 static enum top_act change_rate(struct top_screen_state *state, bool is_up)

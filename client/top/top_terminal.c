@@ -31,7 +31,7 @@
 #define ESCAPE_DELAY_MS 25
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-static const int noted_signals[] = {SIGTSTP, SIGWINCH};
+static const int noted_signals[] = {SIGTSTP, SIGWINCH, SIGCONT};
 static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -212,6 +212,7 @@ struct top_signals top_terminal_signals(void)
         for (ssize_t i = 0; i < count; i++) {
             signals.is_suspending = signals.is_suspending || bytes[i] == SIGTSTP;
             signals.is_resized = signals.is_resized || bytes[i] == SIGWINCH;
+            signals.is_continued = signals.is_continued || bytes[i] == SIGCONT;
         }
     }
     return signals;
@@ -223,6 +224,11 @@ void top_terminal_suspend(void)
     is_taken = 0;
     (void)raise(SIGSTOP);
     is_taken = 1;
+}
+
+void top_terminal_retake(void)
+{
+    (void)reset_prog_mode();
     top_terminal_resize();
     (void)clearok(curscr, TRUE);
 }

@@ -29,12 +29,17 @@ struct top_signals {
     bool is_ending;     /* SIGINT, SIGTERM, SIGHUP or SIGQUIT */
     bool is_suspending; /* SIGTSTP */
     bool is_resized;    /* SIGWINCH */
+    bool is_continued;  /* SIGCONT */
 };
 
 struct top_signals top_terminal_signals(void);
 
 /* Gives the terminal back, stops the process, and takes the terminal again when it goes on. */
 void top_terminal_suspend(void);
+
+/* Takes the terminal again as it was taken: a shell may have had it while the process stood still.
+ */
+void top_terminal_retake(void);
 
 /* Adapts to the size that the terminal has now. */
 void top_terminal_resize(void);

@@ -151,7 +151,11 @@ expect_json "$WORK/saved.json" "d['samples'] == $count" "report does not have th
 expect_json "$WORK/saved.json" "d['rows'][0]['name'] == 'spin_three_fifths' and d['rows'][1]['name'] == 'spin_two_fifths'" \
     "what was hot is not so in what was saved"
 
-# The daemon goes, and comes back.
+# The daemon stands still, goes, and comes back.
+kill -STOP "$daemon_pid"
+expect_shown 'the daemon has not answered for'
+kill -CONT "$daemon_pid"
+expect_not_shown 'the daemon has not answered for'
 kill -KILL "$daemon_pid"
 wait "$daemon_pid" 2>/dev/null
 daemon_pid=
@@ -160,7 +164,16 @@ start_daemon
 expect_not_shown 'no daemon listens'
 expect_samples 100
 
-# A stopped program keeps no session from others.
+# A shell has the terminal meanwhile, and gives it back with its own modes.
+kill -STOP "$(top_pid)"
+expect_shown 'Stopped'
+keys fg Enter
+expect_not_shown 'Stopped'
+keys p
+expect_shown "$busy  busy"
+keys f
+
+# A program that stops itself keeps no session from others.
 keys C-z
 expect_shown 'Stopped'
 wait_until 10 session_is null || fail "top is stopped, and its session is there"
