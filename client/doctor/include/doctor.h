@@ -67,7 +67,7 @@ int doctor_complain_connect(const char *socket_path, const struct profctl_fault 
 int doctor_complain_create(struct profctl *conn, const struct profctl_fault *fault);
 
 /* The second one's sentence. `into` has room for DOCTOR_SENTENCE_BYTES; returns it. */
-#define DOCTOR_SENTENCE_BYTES ((size_t)1024)
+#define DOCTOR_SENTENCE_BYTES ((size_t)768)
 const char *doctor_describe_create(struct profctl *conn, const struct profctl_fault *fault,
                                    char *into);
 
