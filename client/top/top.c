@@ -28,16 +28,11 @@
 /* Waits until the session runs or has failed. Returns its state. */
 static enum top_state wait_for_session(struct top_source *source, char *ret_text)
 {
-    struct top_news news = {0};
     struct pollfd event = {.fd = top_source_fd(source), .events = POLLIN};
     enum top_state state = TOP_STARTING;
     while (state == TOP_STARTING) {
-        (void)poll(&event, 1, -1);
-        top_source_take(source, &news);
-        state = news.state;
-        (void)snprintf(ret_text, TOP_TEXT_BYTES, "%s",
-                       state == TOP_RUNNING ? news.note : news.text);
-        top_news_done(&news);
+        (void)poll(&event, 1, TICK_MS);
+        state = top_source_state(source, ret_text);
     }
     return state;
 }
@@ -95,6 +90,9 @@ static void print_once(struct batch *batch)
     (void)poll(&event, 1, TICK_MS);
     if (top_session_take(&batch->session, false, &news, &batch->fault) < 0) {
         return;
+    }
+    if (news.note[0] != '\0') {
+        (void)complain("note: %s", news.note);
     }
     if (news.state != TOP_RUNNING) {
         (void)fault_set(&batch->fault, ENOTCONN, "%s", news.text);
@@ -158,13 +156,8 @@ int top_run(struct top_request *request)
     enum top_state state = wait_for_session(source, text);
     if (state == TOP_FAILED || (state == TOP_BUSY && is_batch)) {
         status = complain("%s", text);
-    } else if (is_batch) {
-        if (text[0] != '\0') {
-            (void)complain("note: %s", text);
-        }
-        status = print_looks(request, source);
     } else {
-        status = top_full_run(request, source, state == TOP_BUSY ? "" : text);
+        status = is_batch ? print_looks(request, source) : top_full_run(request, source);
     }
     source = top_source_free(source);
     return status;

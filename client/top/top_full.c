@@ -215,7 +215,7 @@ static void run(struct full *full)
     }
 }
 
-int top_full_run(const struct top_request *request, struct top_source *source, const char *note)
+int top_full_run(const struct top_request *request, struct top_source *source)
 {
     struct full full = {
         .request = request,
@@ -225,9 +225,6 @@ int top_full_run(const struct top_request *request, struct top_source *source, c
         .is_utf8 = top_terminal_is_utf8(),
     };
     (void)snprintf(full.state.filter, sizeof full.state.filter, "%s", request->filter);
-    if (note[0] != '\0') {
-        say(&full, note);
-    }
     int r = top_session_init(&full.session, source, request->window_ns);
     if (r < 0) {
         (void)fault_set(&full.fault, ENOMEM, "there is not enough memory");

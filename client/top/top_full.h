@@ -5,7 +5,7 @@
 #include "top_source.h"
 
 /*
- * profctl top on all of the terminal, until its user ends it. `note` (borrowed) is shown at first.
- * Returns an exit status, after a complaint where something failed.
+ * profctl top on all of the terminal, until its user ends it. Returns an exit status, after a
+ * complaint where something failed.
  */
-int top_full_run(const struct top_request *request, struct top_source *source, const char *note);
+int top_full_run(const struct top_request *request, struct top_source *source);

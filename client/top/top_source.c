@@ -415,6 +415,15 @@ int top_source_fd(const struct top_source *source)
     return source->event_fd;
 }
 
+enum top_state top_source_state(struct top_source *source, char *ret_text)
+{
+    (void)pthread_mutex_lock(&source->lock);
+    enum top_state state = source->shared.news.state;
+    (void)snprintf(ret_text, TOP_TEXT_BYTES, "%s", source->shared.news.text);
+    (void)pthread_mutex_unlock(&source->lock);
+    return state;
+}
+
 void top_source_take(struct top_source *source, struct top_news *ret)
 {
     uint64_t count = 0;

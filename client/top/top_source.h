@@ -56,6 +56,10 @@ struct top_source *top_source_free(struct top_source *source);
 /* Becomes readable with news. Borrowed. */
 int top_source_fd(const struct top_source *source);
 
+/* Its state, and why there is no session, for which `ret_text` has room for TOP_TEXT_BYTES. No news
+ * are taken. */
+enum top_state top_source_state(struct top_source *source, char *ret_text);
+
 /* Moves the news out; top_news_done() releases them. */
 void top_source_take(struct top_source *source, struct top_news *ret);
 
