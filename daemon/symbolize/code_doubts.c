@@ -106,6 +106,11 @@ bool code_doubts_has_rows(const struct code_doubts *doubts)
     return doubts->row_count > 0;
 }
 
+bool code_doubts_asks_for_pointers(const struct code_doubts *doubts)
+{
+    return doubts->row_count > 0 && !doubts->is_anywhere;
+}
+
 bool code_doubts_range(const struct code_doubts *doubts, uint64_t *ret_first, uint64_t *ret_last)
 {
     if (doubts->row_count == 0) {

@@ -36,6 +36,10 @@ bool code_doubts_has_function(const struct code_doubts *doubts, uint64_t functio
 /* What code_doubts_has_function() is false outside of; false: there are no rows. */
 bool code_doubts_range(const struct code_doubts *doubts, uint64_t *ret_first, uint64_t *ret_last);
 
+/* Whether it matters which functions code has the address of: where a jump may lead anywhere, only
+ * a call proves a row. */
+bool code_doubts_asks_for_pointers(const struct code_doubts *doubts);
+
 /* Data or code has the address of a function: a jump through it may lead there. */
 int code_doubts_point(struct code_doubts *doubts, uint64_t function);
 

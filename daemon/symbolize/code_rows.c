@@ -743,8 +743,8 @@ static int settle_doubts(struct code_rows *rows)
 {
     int r = 0;
     rows->left_bytes = CALLS_BYTES_MAX;
-    for (size_t i = 0; r == 0 && code_doubts_has_rows(rows->doubts) && i < rows->part_count; i++) {
-        r = note_addresses(rows, &rows->parts[i]);
+    for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
+        r = code_doubts_asks_for_pointers(rows->doubts) ? note_addresses(rows, &rows->parts[i]) : 0;
     }
     return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
 }

@@ -49,6 +49,19 @@ static void check(struct code_doubts *doubts, enum cfi_kind first, enum cfi_kind
     }
 }
 
+TEST(asks_for_pointers_until_a_jump_may_lead_anywhere)
+{
+    struct code_doubts *none = code_doubts_new();
+    assert_false(code_doubts_asks_for_pointers(none));
+    code_doubts_free(none);
+    struct code_doubts *doubts = two_functions();
+    assert_int_equal(code_doubts_jump(doubts, FIRST), 0);
+    assert_true(code_doubts_asks_for_pointers(doubts));
+    assert_int_equal(code_doubts_jump(doubts, CODE_DOUBTS_ANYWHERE), 0);
+    assert_false(code_doubts_asks_for_pointers(doubts));
+    code_doubts_free(doubts);
+}
+
 TEST(rows_hold_where_nothing_jumps_to_the_function)
 {
     struct code_doubts *doubts = two_functions();
