@@ -335,6 +335,92 @@ TEST_WITH(nothing_more_is_asked_for_of_a_file_that_failed_or_has_other_code, set
     assert_int_equal(world.cache.request_count, 2);
 }
 
+/* A table whose only function lies at `start`; of a block, or of a file whose rows are made so. */
+static struct made_cfi make_block(uint64_t start)
+{
+    static const struct symbol_segment segment = {.size_bytes = UINT64_C(1) << 30};
+    static const struct cfi_rule rule = {.kind = CFI_OFFSET,
+                                         .cfa_register = ARCH_DWARF_SP,
+                                         .cfa_offset = 16,
+                                         .ra_saved = CFI_AT_CFA,
+                                         .ra_offset = -8};
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_int_equal(cfi_builder_segment(builder, &segment), 0);
+    cfi_builder_in_blocks(builder);
+    assert_int_equal(cfi_builder_add(builder, start, start + 16, &rule), 0);
+    return finish_cfi(builder);
+}
+
+/* A file of 100 blocks, whose own table is there. */
+static void map_blocks(const struct cfi_table *own)
+{
+    const struct mapping_description description = {.start = START,
+                                                    .end = START + 100 * CFI_BLOCK_BYTES,
+                                                    .path = "/file1",
+                                                    .device_major = 8,
+                                                    .inode = 1};
+    world.cache.has_code = true;
+    process_table_mmap(world.processes, PID, &description, 10);
+    FINDS({START, 20, PENDING});
+    fake_module_ready(&world.cache, 1, own);
+    assert_true(code_map_poll(world.map));
+    FINDS({START, 20, RULE});
+}
+
+static uint64_t in_block(uint64_t number)
+{
+    return START + number * CFI_BLOCK_BYTES + 0x500;
+}
+
+TEST_WITH(the_rows_of_each_block_are_asked_for_when_a_frame_falls_into_it, set_up, tear_down)
+{
+    cleanup_(free_cfi) struct made_cfi own = make_block(0);
+    cleanup_(free_cfi) struct made_cfi third = make_block(in_block(3) - START);
+    cleanup_(free_cfi) struct made_cfi fifth = make_block(in_block(5) - START);
+    map_blocks(&own.table);
+    FINDS({in_block(3), 20, PENDING}, {in_block(3) + 4, 20, PENDING}, {in_block(5), 20, PENDING});
+    assert_int_equal(world.cache.request_count, 3);
+    for (size_t i = 1; i < 3; i++) {
+        assert_int_equal(world.cache.requests[i].table, MODULE_CODE);
+        assert_int_equal(world.cache.requests[i].urgency, MODULE_WANTED);
+        assert_int_equal(world.cache.requests[i].code_block, i == 1 ? 4 : 6);
+    }
+    fake_module_first_ready(&world.cache, 1, &third.table);
+    assert_true(code_map_poll(world.map));
+    FINDS({in_block(3), 20, RULE}, {in_block(3) + 64, 20, NO_RULE}, {in_block(5), 20, PENDING});
+    fake_module_first_ready(&world.cache, 1, &fifth.table);
+    assert_true(code_map_poll(world.map));
+    FINDS({in_block(5), 20, RULE}, {in_block(3), 20, RULE});
+    assert_int_equal(world.cache.request_count, 3);
+    /* One that is still waited for when the file goes is given back: see tear_down(). */
+    FINDS({in_block(7), 20, PENDING});
+}
+
+TEST_WITH(a_block_that_comes_as_the_table_of_all_rows_is_asked_instead_of_others, set_up, tear_down)
+{
+    cleanup_(free_cfi) struct made_cfi own = make_block(0);
+    cleanup_(free_cfi) struct made_cfi all = make_all();
+    map_blocks(&own.table);
+    FINDS({in_block(3), 20, PENDING});
+    fake_module_ready(&world.cache, 1, &all.table);
+    assert_true(code_map_poll(world.map));
+    FINDS({START + 0x500, 20, RULE}, {in_block(5), 20, NO_RULE});
+    assert_int_equal(world.cache.request_count, 2);
+}
+
+TEST_WITH(past_a_number_of_blocks_all_rows_are_asked_for, set_up, tear_down)
+{
+    cleanup_(free_cfi) struct made_cfi own = make_block(0);
+    map_blocks(&own.table);
+    for (uint64_t i = 1; i < 100; i++) {
+        FINDS({in_block(i), 20, PENDING});
+    }
+    assert_int_equal(world.cache.request_count, 1 + 64 + 1);
+    assert_int_equal(world.cache.requests[64].code_block, 65);
+    assert_int_equal(world.cache.requests[65].table, MODULE_CODE);
+    assert_int_equal(world.cache.requests[65].code_block, 0);
+}
+
 /* A stack may have each frame in a file of its own; and each request costs a look into /proc. */
 TEST_WITH(asks_for_a_few_files_in_a_round_and_for_the_others_later, set_up, tear_down)
 {

@@ -140,6 +140,71 @@ TEST(answers_that_a_file_is_none_of_its_kind_and_goes_on)
     elf_worker_free(worker);
 }
 
+/* The rows of a block, or all of a file, as this process makes them. */
+static void make_rows(int fd, uint32_t block, void **ret_bytes, size_t *ret_size_bytes)
+{
+    struct cfi_builder *own = cfi_builder_new();
+    struct cfi_builder *builder = cfi_builder_new();
+    struct code_pointers pointers = {0};
+    struct code_blocks *blocks = NULL;
+    if (block == 0) {
+        assert_int_equal(code_rows_read(fd, CODE_ROWS_ALL, builder), 0);
+    } else {
+        assert_int_equal(code_rows_read_first(fd, CODE_ROWS_OWN, &pointers, own), 0);
+        assert_int_equal(code_blocks_read(fd, cfi_builder_rewind(own), &pointers, &blocks), 0);
+        assert_int_equal(
+            code_blocks_add(blocks, fd, (uint64_t)(block - 1) << CFI_BLOCK_SHIFT, builder), 0);
+    }
+    assert_int_equal(cfi_builder_finish(builder, ret_bytes, ret_size_bytes), 0);
+    code_blocks_free(blocks);
+    code_pointers_done(&pointers);
+    cfi_builder_free(builder);
+    cfi_builder_free(own);
+}
+
+/* What a worker has made of a file is the same as this process makes of the block, 0: of all. */
+static void expect_rows(struct elf_worker *worker, enum elf_worker_request request,
+                        const struct elf_worker_file *file, uint32_t block)
+{
+    struct elf_worker_table table = {.map = NULL};
+    void *expected = NULL;
+    size_t expected_bytes = 0;
+    assert_int_equal(elf_worker_send_file(worker, request, file, CFI_TABLE_BYTES_MAX), 0);
+    assert_int_equal(receive(worker, &table), 0);
+    if (request == ELF_WORKER_CODE) {
+        make_rows(file->fd, block, &expected, &expected_bytes);
+        assert_int_equal(table.map_bytes, expected_bytes);
+        assert_memory_equal(table.map, expected, expected_bytes);
+    }
+    free(expected);
+    (void)munmap(table.map, table.map_bytes);
+}
+
+TEST(gives_the_rows_of_blocks_of_a_file_that_it_has_just_read_and_else_all)
+{
+    struct elf_worker *worker = start(&honest);
+    struct stat status;
+    int fd = open_libc();
+    assert_int_equal(fstat(fd, &status), 0);
+    struct elf_worker_file file = {
+        .fd = fd,
+        .debug_fd = -1,
+        .size_bytes = (uint64_t)status.st_size,
+        .changed_s = status.st_ctim.tv_sec,
+        .changed_ns = status.st_ctim.tv_nsec,
+        .link_count = status.st_nlink,
+        .code_block = 20,
+    };
+    expect_rows(worker, ELF_WORKER_CODE, &file, 0);
+    expect_rows(worker, ELF_WORKER_CFI, &file, 0);
+    expect_rows(worker, ELF_WORKER_CODE, &file, 20);
+    expect_rows(worker, ELF_WORKER_CODE, &file, 20);
+    file.code_block = 12;
+    expect_rows(worker, ELF_WORKER_CODE, &file, 12);
+    (void)close(fd);
+    elf_worker_free(worker);
+}
+
 /* What a worker answers of the C library, if that was so when it was opened. */
 static int answer_for(struct elf_worker *worker, const struct elf_worker_file *file)
 {
