@@ -31,6 +31,8 @@ expect_json "$WORK/report.json" 'd["samples"] > 100' "nothing was recorded of th
 lab systemctl stop "$UNIT" 2>/dev/null || fail "the service does not stop"
 
 [ "$(lab stat -c '%U:%G %a' /run/cpu-profilerd/control.sock)" = "root:cpu-profiler 660" ] || fail "the socket has other rights"
+[ "$(lab_as alice readlink -f /run/varlink/registry/io.cpuprofilerd.Sampler)" = /run/cpu-profilerd/control.sock ] ||
+    fail "varlink's registry does not lead to the socket"
 
 # A user that is no member.
 lab_as bob profctl start >"$WORK/bob.out" 2>&1 && fail "bob may record"
