@@ -40,7 +40,8 @@ find_cgroup2() {
 
 # lab_start FOLDER SOURCE_DIR SETUP: boots to basic.target, after the commands SETUP, which find the new root before
 # its systemd runs. FOLDER is private and empty; SOURCE_DIR can be written to inside, without a change of it
-# outside. What was said is in FOLDER/boot.log; status 1 when it failed.
+# outside. Where LAB_BASE is exported, it is the folder of the system to boot, in the place of this machine's. What was
+# said is in FOLDER/boot.log; status 1 when it failed.
 lab_start() {
     local child
     lab_cgroup=$(find_cgroup2)/systemd-lab.$$
@@ -76,6 +77,12 @@ lab_is_up_or_ended() {
 lab() {
     nsenter -t "$lab_pid" -a env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
         "$@"
+}
+
+# lab_online COMMAND...: the same, in the network of this machine, for what downloads packages.
+lab_online() {
+    nsenter -t "$lab_pid" -m -u -i -p -C env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+        ${http_proxy:+http_proxy="$http_proxy" https_proxy="$http_proxy"} "$@"
 }
 
 # lab_as USER COMMAND...: with that user's groups, and without any capability.

@@ -30,7 +30,7 @@ until [ -e "$folder/go" ]; do
 done
 mkdir -p "$folder/changes" "$root"
 mount -t tmpfs tmpfs "$folder/changes"
-overlay / root "$root" proc sys dev run tmp
+overlay "${LAB_BASE:-/}" root "$root" proc sys dev run tmp
 chmod 755 "$root"
 
 mount -t proc proc "$root/proc"

@@ -66,39 +66,15 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 mkdir -p "$cache/archives"
 
-# shellcheck source=scripts/archive.sh
-. "$source_dir/scripts/archive.sh"
-apt_sources=$work/sources.list
-archive_find "$suite"
-archive_lines "$suite" | awk '{ print "deb", $1, $2, $3 }' >"$apt_sources"
-archive_settings >"$work/apt.conf"
-proxy=$(apt-config dump Acquire::http::Proxy | sed -n 's/.*"\(.*\)".*/\1/p')
-[ -z "$proxy" ] || export http_proxy="$proxy" https_proxy="$proxy"
-
-base=$cache/$suite-$(dpkg --print-architecture)-$(cksum <"$apt_sources" | cut -d ' ' -f 1).tar
-if [ ! -e "$base" ]; then
-    echo "== debootstrap $suite"
-    include=()
-    [[ $archive_mirror != https:* ]] || include=(--include=ca-certificates)
-    debootstrap --variant=minbase "${include[@]}" --keyring="$archive_keyring" "$suite" "$work/base" "$archive_mirror" \
-        >"$work/debootstrap.log" 2>&1 || {
-        tail -n 20 "$work/debootstrap.log" >&2
-        die "debootstrap failed"
-    }
-    tar -C "$work/base" --numeric-owner -cf "$base.new" .
-    mv "$base.new" "$base"
-    rm -rf "$work/base"
-fi
+# shellcheck source=scripts/bare_system.sh
+. "$source_dir/scripts/bare_system.sh"
+bare_find "$suite" "$work"
+bare_make "$suite" "$work" "$cache"
 
 # make_root ROOT: a bare system with a clone in /root/cpu-profilerd.
 make_root() {
     local root=$1 device name major minor
-    mkdir "$root"
-    tar -C "$root" -xf "$base"
-    cp "$apt_sources" "$root/etc/apt/sources.list"
-    cp --dereference "$archive_keyring" "$root/etc/apt/trusted.gpg.d/"
-    cp "$work/apt.conf" "$root/etc/apt/apt.conf.d/90machine"
-    cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
+    bare_unpack "$root" "$work"
     git clone --quiet --no-hardlinks "$source_dir" "$root/root/cpu-profilerd"
 
     mount --bind "$root" "$root"
@@ -133,7 +109,7 @@ run_inside() {
         cd /root/cpu-profilerd
         umount -l /.outside
         exec "${@:2}"' inside "$1" /usr/bin/env -i HOME=/root TERM=dumb \
-        PATH=/usr/sbin:/usr/bin:/sbin:/bin ${proxy:+http_proxy="$proxy" https_proxy="$proxy"} \
+        PATH=/usr/sbin:/usr/bin:/sbin:/bin ${http_proxy:+http_proxy="$http_proxy" https_proxy="$http_proxy"} \
         CPU_PROFILERD_REQUIRE_PERF=1 "$2" </dev/null
 }
 
