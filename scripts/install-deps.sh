@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what the build needs on Debian 12, with --test also what the tests need, with --bench also what the
-# benches measure, with --coverage also what scripts/coverage.sh needs, with --vm what scripts/test-vm.sh needs.
+# benches measure, with --coverage also what scripts/coverage.sh needs, with --vm what scripts/test-vm.sh needs, with
+# --package also what scripts/package.sh needs, and with --package-proof what scripts/proof-package.sh needs.
 # Installs only what is missing, says nothing when nothing is, and shows apt's output only when it fails. The lists
-# here are the only ones.
+# here are the only ones, but for Build-Depends in debian/control, which check.package holds against them.
 set -euo pipefail
 
 packages=(
@@ -63,14 +64,29 @@ vm_packages=(
     python3                            # JSON in system tests
 )
 
+package_packages=(
+    build-essential debhelper
+    dh-apparmor # loads the AppArmor profile
+    po-debconf  # translations of the question
+)
+
+package_proof_packages=(
+    lintian rpm rpmlint   # judge the packages
+    apparmor              # reads the profile
+    autopkgtest           # runs debian/tests
+    debootstrap systemd   # a bare system to install them in
+)
+
 case "${1:-}" in
 "") ;;
 --test) packages+=("${test_packages[@]}") ;;
 --bench) packages+=("${test_packages[@]}" "${bench_packages[@]}") ;;
 --coverage) packages+=("${test_packages[@]}" "${coverage_packages[@]}") ;;
 --vm) packages=("${vm_packages[@]}") ;;
+--package) packages+=("${package_packages[@]}") ;;
+--package-proof) packages+=("${package_packages[@]}" "${package_proof_packages[@]}") ;;
 *)
-    echo "usage: $0 [--test|--bench|--coverage|--vm]" >&2
+    echo "usage: $0 [--test|--bench|--coverage|--vm|--package|--package-proof]" >&2
     exit 2
     ;;
 esac
