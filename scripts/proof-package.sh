@@ -108,7 +108,7 @@ boot() {
     setup="cp $work/lab/packages/* /root/
 printf '%s\n' '[Service]' 'AmbientCapabilities=CAP_IPC_LOCK CAP_SYS_NICE' 'CapabilityBoundingSet=CAP_IPC_LOCK CAP_SYS_NICE' >/root/limits.conf
 useradd --create-home alice"
-    lab_stop
+    lab_stop || true
     rm -rf "$work/lab"
     mkdir -p "$work/lab/packages" "$work/source"
     cp "$packages"/*.deb "$work/lab/packages/"
@@ -320,7 +320,8 @@ autopkgtests() {
     echo 2 | lab tee /root/paranoid >/dev/null
     tar -C "$source_dir" -cf - debian client/examples | lab sh -c 'mkdir /root/tree; tar -C /root/tree -xf -'
     apt install --no-install-recommends autopkgtest
-    lab_online sh -c 'cd /root; autopkgtest --no-built-binaries ./*.deb tree/ -- null' >"$work/autopkgtest" 2>&1 ||
+    # The lab is the isolation, which the runner `null` does not know of.
+    lab_online sh -c 'cd /root; autopkgtest --ignore-restrictions=isolation-container --no-built-binaries ./*.deb tree/ -- null' >"$work/autopkgtest" 2>&1 ||
         { tail -n 60 "$work/autopkgtest" >&2; die "autopkgtest"; }
     grep -A 5 '@@@@.* summary' "$work/autopkgtest"
     ! grep -E ' SKIP ' "$work/autopkgtest" || die "a test was skipped"
