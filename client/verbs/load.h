@@ -30,12 +30,35 @@ struct load_request {
  */
 int load_recording(const struct load_request *request, struct profile **ret);
 
-#define OPTION_ADDRESSES(at)                                                                       \
+/* The options that say how much is shown of names and lines: `detail_at` is where an enum
+ * load_detail is, `names_at` an enum profile_names. Each verb says what inlined functions and lines
+ * become. */
+#define OPTION_INLINE(detail_at, text)                                                             \
+    {                                                                                              \
+        0, "inline", NULL, text, options_raise, (detail_at), LOAD_INLINED                          \
+    }
+#define OPTION_LINES(detail_at, text)                                                              \
+    {                                                                                              \
+        0, "lines", NULL, "the same, and " text, options_raise, (detail_at), LOAD_LINES            \
+    }
+#define OPTION_NO_DEMANGLE(names_at)                                                               \
+    {                                                                                              \
+        0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,    \
+            (names_at), PROFILE_NAMES_MANGLED                                                      \
+    }
+#define OPTION_ADDRESSES(detail_at)                                                                \
     {                                                                                              \
         0, "addresses", NULL,                                                                      \
             "functions without a name are shown by each address;\nno file is opened for them",     \
-            options_raise, (at), LOAD_ADDRESSES                                                    \
+            options_raise, (detail_at), LOAD_ADDRESSES                                             \
     }
+#define OPTIONS_DETAIL(detail_at, names_at, inline_text, lines_text)                               \
+    OPTION_INLINE(detail_at, inline_text), OPTION_LINES(detail_at, lines_text),                    \
+        OPTION_NO_DEMANGLE(names_at), OPTION_ADDRESSES(detail_at)
+
+/* What --inline does in verbs whose frames are those of stacks. */
+#define INLINE_FRAMES                                                                              \
+    "functions that were inlined are frames too; report --help\nsays what that needs"
 
 /* Complains about files that ended the child which read them, if there are any. */
 void complain_losses(const struct lines_losses *losses);

@@ -41,14 +41,7 @@ static const struct verb_option options[] = {
      "what the first frame names: none, unit, command, process,\n"
      "thread (command); in the page that can be changed",
      options_choice, AT(by), 0, flame_by_name},
-    {0, "inline", NULL,
-     "functions that were inlined are frames too; report --help\nsays what that needs",
-     options_raise, AT(detail), LOAD_INLINED},
-    {0, "lines", NULL, "the same, and each line of a function is a frame", options_raise,
-     AT(detail), LOAD_LINES},
-    {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
-     AT(names), PROFILE_NAMES_MANGLED},
-    OPTION_ADDRESSES(AT(detail)),
+    OPTIONS_DETAIL(AT(detail), AT(names), INLINE_FRAMES, "each line of a function is a frame"),
     OPTIONS_SELECT(AT(selection)),
     {0},
 };

@@ -108,16 +108,11 @@ static const struct verb_option options[] = {
      0},
     {0, "wide", NULL, "lines as long as they are, not as wide as the terminal", options_flag,
      AT(is_wide), 0},
-    {0, "inline", NULL,
-     "functions that were inlined are functions of their own, as\n"
-     "debugging information says: that of the modules, below\n"
-     "/usr/lib/debug, or from the servers of DEBUGINFOD_URLS",
-     options_raise, AT(detail), LOAD_INLINED},
-    {0, "lines", NULL, "the same, and each line of a function is a row", options_raise, AT(detail),
-     LOAD_LINES},
-    {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
-     AT(names), PROFILE_NAMES_MANGLED},
-    OPTION_ADDRESSES(AT(detail)),
+    OPTIONS_DETAIL(AT(detail), AT(names),
+                   "functions that were inlined are functions of their own, as\n"
+                   "debugging information says: that of the modules, below\n"
+                   "/usr/lib/debug, or from the servers of DEBUGINFOD_URLS",
+                   "each line of a function is a row"),
     OPTIONS_SELECT(AT(selection)),
     OPTION_JSON(AT(is_json)),
     {0},
