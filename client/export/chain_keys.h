@@ -13,6 +13,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a sample's stack is in formats, besides the time. Padded by hand, since its bytes are a key.
+ */
+struct stack_key {
+    uint64_t pid;
+    uint32_t segment;
+    uint32_t chain;
+    uint32_t user_stack;
+    uint32_t rest_stack;
+    uint32_t kernel_stack;
+    uint32_t is_truncated; /* it does not reach its root */
+};
+
+static inline struct stack_key stack_key(const struct profile_sample *sample)
+{
+    return (struct stack_key){
+        .pid = sample->pid,
+        .segment = sample->segment,
+        .chain = sample->chain,
+        .user_stack = sample->user_stack,
+        .rest_stack = sample->rest_stack,
+        .kernel_stack = sample->kernel_stack,
+        .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
+    };
+}
+
 /* All zero is empty. */
 struct chain_keys {
     struct intern keys;

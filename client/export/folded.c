@@ -4,10 +4,11 @@
  * Samples are counted by the chain of their frames and by what the first frame names: the process
  * by its name alone or with its pid, or the thread. Different chains can show the same, as two
  * files' functions of one name. They come together when the stacks are sorted, and become one line.
- * So nothing is kept that is not in the profile, however long the lines.
+ * So no text is kept that is not in the profile, however long the lines.
  *
- * Stacks are compared by the ranks of their frames, which are sorted first: texts are compared once
- * for each frame, and not for each stack.
+ * Roots and frames are sorted first, so texts are compared once for each of them, and not for each
+ * stack. A stack is then the numbers of their ranks, from the root on, and stacks are sorted by one
+ * number after the other.
  */
 #include "writers.h"
 
@@ -32,15 +33,23 @@ struct shown_frame {
     uint32_t line;
 };
 
-/* Padded by hand, since its bytes are a key. */
-struct stack_key {
+/* What a stack begins with. */
+struct root_key {
     uint64_t pid; /* 0 where the root does not have it, as the next */
     uint64_t tid;
-    uint32_t root_name;
+    uint32_t name;
     uint32_t is_truncated;
+};
+
+/* Padded by hand, since its bytes are a key. */
+struct folded_key {
+    struct root_key root;
     uint32_t chain;
     uint32_t zero;
 };
+
+/* Stands behind a stack's ranks: it is less than all of them. */
+#define STACK_END UINT32_C(0)
 
 struct folding {
     const struct profile *profile;
@@ -51,9 +60,15 @@ struct folding {
     struct intern shown;      /* struct shown_frame */
     uint32_t *ranked;         /* owned; items of `shown`, by rank */
     uint32_t *rank_of;        /* owned; by frame of the profile */
-    struct chain_keys stacks; /* struct stack_key */
+    struct chain_keys stacks; /* struct folded_key */
     uint64_t *counts;         /* owned; by item of `stacks` */
     size_t count_capacity;
+    struct intern roots;    /* struct root_key */
+    uint32_t *ranked_roots; /* owned; items of `roots`, by rank */
+    uint32_t *ranks;        /* owned; of each stack: 1 + that of its root and of its frames */
+    size_t rank_capacity;
+    size_t rank_count;
+    size_t *starts; /* owned; by item of `stacks`: where its ranks are */
 };
 
 static void folding_done(struct folding *folding)
@@ -65,6 +80,10 @@ static void folding_done(struct folding *folding)
     free(folding->ranked);
     free(folding->rank_of);
     free(folding->counts);
+    intern_done(&folding->roots);
+    free(folding->ranked_roots);
+    free(folding->ranks);
+    free(folding->starts);
 }
 
 static const struct shown_frame *shown_frame(const struct folding *folding, uint32_t item)
@@ -143,11 +162,12 @@ static int rank_frames(struct folding *folding)
     return 0;
 }
 
-static struct stack_key make_key(const struct folding *folding, const struct profile_sample *sample)
+static struct folded_key make_key(const struct folding *folding,
+                                  const struct profile_sample *sample)
 {
-    struct stack_key key = {
-        .root_name = sample->process_name,
-        .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
+    struct folded_key key = {
+        .root = {.name = sample->process_name,
+                 .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED},
         .chain = sample->chain,
     };
     /* What stands for tasks whose number is not known has none. */
@@ -155,25 +175,19 @@ static struct stack_key make_key(const struct folding *folding, const struct pro
         sample->pid == PROFILE_PID_EXITED) {
         return key;
     }
-    key.pid = sample->pid;
+    key.root.pid = sample->pid;
     if (folding->root == EXPORT_ROOT_THREAD) {
         uint32_t name = profile_thread_name(folding->profile, sample);
         /* A leader may be told as the process only. */
-        key.root_name = name == INTERN_NONE ? sample->process_name : name;
-        key.tid = sample->tid;
+        key.root.name = name == INTERN_NONE ? sample->process_name : name;
+        key.root.tid = sample->tid;
     }
     return key;
 }
 
-static const struct stack_key *stack_key(const struct folding *folding, uint32_t item)
-{
-    size_t size_bytes = 0;
-    return intern_bytes(&folding->stacks.keys, item, &size_bytes);
-}
-
 static int count_sample(struct folding *folding, const struct profile_sample *sample)
 {
-    const struct stack_key key = make_key(folding, sample);
+    const struct folded_key key = make_key(folding, sample);
     uint32_t item = 0;
     size_t known_count = folding->stacks.keys.item_count;
     if (chain_keys_add(&folding->stacks, folding->profile, sample, &key, sizeof key, &item) < 0 ||
@@ -184,31 +198,130 @@ static int count_sample(struct folding *folding, const struct profile_sample *sa
     return 0;
 }
 
-/* Outermost first. */
-static int compare_stacks(const void *left, const void *right, void *userdata)
+static const struct root_key *root_key(const struct folding *folding, uint32_t item)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&folding->roots, item, &size_bytes);
+}
+
+static int compare_roots(const void *left, const void *right, void *userdata)
 {
     const struct folding *folding = userdata;
-    const struct profile *profile = folding->profile;
-    const struct stack_key *a = stack_key(folding, *(const uint32_t *)left);
-    const struct stack_key *b = stack_key(folding, *(const uint32_t *)right);
-    size_t a_left = 0;
-    size_t b_left = 0;
-    const uint32_t *a_frames = profile_chain(profile, a->chain, &a_left);
-    const uint32_t *b_frames = profile_chain(profile, b->chain, &b_left);
-    int r = a->root_name == b->root_name
-                ? 0
-                : strcmp(profile_text(profile, a->root_name), profile_text(profile, b->root_name));
+    const struct root_key *a = root_key(folding, *(const uint32_t *)left);
+    const struct root_key *b = root_key(folding, *(const uint32_t *)right);
+    int r =
+        strcmp(profile_text(folding->profile, a->name), profile_text(folding->profile, b->name));
     r = r == 0 ? compare_u64(a->pid, b->pid) : r;
     r = r == 0 ? compare_u64(a->tid, b->tid) : r;
-    r = r == 0 ? (int)a->is_truncated - (int)b->is_truncated : r;
-    if (r != 0 || a->chain == b->chain) {
-        return r;
+    return r == 0 ? (int)a->is_truncated - (int)b->is_truncated : r;
+}
+
+static int add_rank(struct folding *folding, uint32_t rank)
+{
+    int r = grow(folding->ranks, folding->rank_capacity, folding->rank_count + 1);
+    if (r == 0) {
+        folding->ranks[folding->rank_count++] = rank;
     }
-    for (; a_left > 0 && b_left > 0 && r == 0; a_left--, b_left--) {
-        r = compare_u64(folding->rank_of[a_frames[a_left - 1]],
-                        folding->rank_of[b_frames[b_left - 1]]);
+    return r;
+}
+
+/* Adds what is compared of a stack. Its root has no rank yet: it stands there by its number. */
+static int add_ranks(struct folding *folding, uint32_t item)
+{
+    size_t size_bytes = 0;
+    size_t count = 0;
+    const struct folded_key *key = intern_bytes(&folding->stacks.keys, item, &size_bytes);
+    const uint32_t *frames = profile_chain(folding->profile, key->chain, &count);
+    uint32_t root = 0;
+    folding->starts[item] = folding->rank_count;
+    int r = intern_add(&folding->roots, &key->root, sizeof key->root, &root);
+    r = r == 0 ? add_rank(folding, root) : r;
+    for (; count > 0 && r == 0; count--) {
+        r = add_rank(folding, 1 + folding->rank_of[frames[count - 1]]);
     }
-    return r != 0 ? r : compare_u64(a_left, b_left);
+    return r == 0 ? add_rank(folding, STACK_END) : r;
+}
+
+/* Lists the ranks of all stacks. */
+static int rank_stacks(struct folding *folding)
+{
+    size_t count = folding->stacks.keys.item_count;
+    int r = 0;
+    folding->starts = calloc(count + 1, sizeof *folding->starts);
+    for (size_t i = 0; folding->starts != NULL && i < count && r == 0; i++) {
+        r = add_ranks(folding, (uint32_t)i);
+    }
+    size_t root_count = folding->roots.item_count;
+    folding->ranked_roots = calloc(root_count + 1, sizeof *folding->ranked_roots);
+    cleanup_(freep) uint32_t *rank_of_root = calloc(root_count + 1, sizeof *rank_of_root);
+    if (r < 0 || folding->starts == NULL || folding->ranked_roots == NULL || rank_of_root == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < root_count; i++) {
+        folding->ranked_roots[i] = (uint32_t)i;
+    }
+    qsort_r(folding->ranked_roots, root_count, sizeof *folding->ranked_roots, compare_roots,
+            folding);
+    for (size_t i = 0; i < root_count; i++) {
+        rank_of_root[folding->ranked_roots[i]] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t *root = &folding->ranks[folding->starts[i]];
+        *root = 1 + rank_of_root[*root];
+    }
+    return 0;
+}
+
+static const uint32_t *stack_ranks(const struct folding *folding, uint32_t item)
+{
+    return &folding->ranks[folding->starts[item]];
+}
+
+/* A stack on its way to its place: it is sorted by the rank that all of them are at. */
+struct sorted_stack {
+    uint32_t rank;
+    uint32_t item;
+};
+
+static int compare_sorted(const void *left, const void *right)
+{
+    return compare_u64(((const struct sorted_stack *)left)->rank,
+                       ((const struct sorted_stack *)right)->rank);
+}
+
+/* Sorts stacks whose first `depth` ranks are the same. One level for each frame, of which a stack
+ * has a bounded number. */
+static void sort_stacks(const struct folding *folding, struct sorted_stack *stacks, size_t count,
+                        size_t depth)
+{
+    bool is_sorted = true;
+    for (size_t i = 0; i < count; i++) {
+        stacks[i].rank = stack_ranks(folding, stacks[i].item)[depth];
+        is_sorted = is_sorted && (i == 0 || stacks[i - 1].rank <= stacks[i].rank);
+    }
+    if (!is_sorted) {
+        qsort(stacks, count, sizeof *stacks, compare_sorted);
+    }
+    for (size_t first = 0, end = 0; first < count; first = end) {
+        uint32_t rank = stacks[first].rank;
+        while (end < count && stacks[end].rank == rank) {
+            end++;
+        }
+        if (end - first > 1 && rank != STACK_END) {
+            sort_stacks(folding, stacks + first, end - first, depth + 1);
+        }
+    }
+}
+
+static bool is_same_stack(const struct folding *folding, uint32_t a, uint32_t b)
+{
+    const uint32_t *left = stack_ranks(folding, a);
+    const uint32_t *right = stack_ranks(folding, b);
+    while (*left == *right && *left != STACK_END) {
+        left++;
+        right++;
+    }
+    return *left == *right;
 }
 
 /* Semicolons and newlines part frames and lines, so in names they become colons. */
@@ -253,10 +366,10 @@ static int put_line(struct folding *folding, const struct shown_frame *frame)
 
 /* As stackcollapse-perf.pl has numbers behind names. A line that begins with '#' is a comment to
  * readers: such a name begins with a colon. */
-static int put_root(struct folding *folding, const struct stack_key *key)
+static int put_root(struct folding *folding, const struct root_key *key)
 {
     struct byte_out *out = &folding->out;
-    const char *name = profile_text(folding->profile, key->root_name);
+    const char *name = profile_text(folding->profile, key->name);
     size_t spaces = strspn(name, " ");
     int r = 0;
     if (name[spaces] == '#') {
@@ -264,7 +377,7 @@ static int put_root(struct folding *folding, const struct stack_key *key)
         (void)fprintf(out->file, "%*s:", (int)spaces, "");
         print_name(out->file, name + spaces + 1);
     } else {
-        r = put_text(folding, &folding->names, key->root_name);
+        r = put_text(folding, &folding->names, key->name);
     }
     if (key->pid != 0) {
         byte_out_text(out, "-");
@@ -280,14 +393,12 @@ static int put_root(struct folding *folding, const struct stack_key *key)
 static int put_stack(struct folding *folding, uint32_t item, uint64_t samples)
 {
     struct byte_out *out = &folding->out;
-    const struct stack_key *key = stack_key(folding, item);
-    size_t count = 0;
-    const uint32_t *frames = profile_chain(folding->profile, key->chain, &count);
+    const uint32_t *ranks = stack_ranks(folding, item);
+    const struct root_key *key = root_key(folding, folding->ranked_roots[*ranks - 1]);
     int r = put_root(folding, key);
     byte_out_text(out, key->is_truncated != 0 ? ";[truncated]" : "");
-    for (; count > 0 && r == 0; count--) {
-        const struct shown_frame *frame =
-            shown_frame(folding, folding->ranked[folding->rank_of[frames[count - 1]]]);
+    while (*++ranks != STACK_END && r == 0) {
+        const struct shown_frame *frame = shown_frame(folding, folding->ranked[*ranks - 1]);
         byte_out_text(out, ";");
         r = put_text(folding, &folding->names, frame->name);
         r = r == 0 ? put_line(folding, frame) : r;
@@ -300,15 +411,15 @@ static int put_stack(struct folding *folding, uint32_t item, uint64_t samples)
 }
 
 /* Puts the stacks in that order, those that show the same as one. */
-static int put_stacks(struct folding *folding, const uint32_t *order, size_t count)
+static int put_stacks(struct folding *folding, const struct sorted_stack *stacks, size_t count)
 {
     int r = 0;
     for (size_t i = 0, next = 0; i < count && r == 0; i = next) {
         uint64_t samples = 0;
-        for (; next < count && compare_stacks(&order[i], &order[next], folding) == 0; next++) {
-            samples += folding->counts[order[next]];
+        for (; next < count && is_same_stack(folding, stacks[i].item, stacks[next].item); next++) {
+            samples += folding->counts[stacks[next].item];
         }
-        r = put_stack(folding, order[i], samples);
+        r = put_stack(folding, stacks[i].item, samples);
     }
     byte_out_flush(&folding->out);
     return r;
@@ -334,7 +445,7 @@ static int fold(struct folding *folding)
         chain_keys_fetch_ahead(&folding->stacks, profile, i);
         r = count_sample(folding, &profile->samples[i]);
     }
-    return r;
+    return r == 0 ? rank_stacks(folding) : r;
 }
 
 int folded_print(FILE *file, const struct profile *profile, const struct export_options *options)
@@ -346,15 +457,15 @@ int folded_print(FILE *file, const struct profile *profile, const struct export_
         return r;
     }
     size_t count = folding.stacks.keys.item_count;
-    cleanup_(freep) uint32_t *order = calloc(count + 1, sizeof *order);
-    if (order == NULL) {
+    cleanup_(freep) struct sorted_stack *stacks = calloc(count + 1, sizeof *stacks);
+    if (stacks == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        order[i] = (uint32_t)i;
+        stacks[i].item = (uint32_t)i;
     }
-    qsort_r(order, count, sizeof *order, compare_stacks, &folding);
-    r = put_stacks(&folding, order, count);
+    sort_stacks(&folding, stacks, count, 0);
+    r = put_stacks(&folding, stacks, count);
     if (r == 0 && options->has_lost_frame) {
         print_lost(file, profile);
     }

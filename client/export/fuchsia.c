@@ -10,8 +10,10 @@
 #include "writers.h"
 
 #include "build_id_bytes.h"
+#include "byte_out.h"
 #include "cleanup.h"
 #include "fxt_writer.h"
+#include "grow.h"
 #include "process_layout.h"
 #include "sample_order.h"
 #include "stack_runs.h"
@@ -26,28 +28,35 @@
 #define FLAGS_R_X      5
 #define BUILD_ID_BYTES ((size_t)64)
 #define SEGMENT_ID     1
-
-struct fuchsia {
-    FILE *file;                    /* borrowed */
-    const struct profile *profile; /* borrowed */
-    struct process_layout layout;  /* of the process at hand */
-    struct stack_runs stacks;      /* of it: arrays of uint64_t, addresses as they are written */
-    struct intern names;           /* struct task_key; those that were written */
-    uint64_t words[FXT_RECORD_WORDS_MAX];
-    struct fxt_writer record;
-};
+#define RECENT_COUNT   ((size_t)256)
+#define AHEAD_SAMPLE   ((size_t)32) /* so many samples ahead they are fetched, and their stacks */
+#define AHEAD_STACK    ((size_t)16)
 
 struct task_key {
     uint64_t pid;
     uint64_t tid;
     uint32_t name; /* of the profile's texts */
-    uint32_t zero;
+    uint32_t is_written;
+};
+
+struct fuchsia {
+    const struct profile *profile; /* borrowed */
+    struct process_layout layout;  /* of the process at hand */
+    struct stack_runs stacks;      /* of it: arrays of uint64_t, addresses as they are written */
+    uint32_t *stack_of;            /* owned; of each of its samples */
+    size_t stack_of_capacity;
+    struct intern names;                  /* struct task_key; those that were written */
+    struct task_key recent[RECENT_COUNT]; /* some of these, by number of the task */
+    uint64_t words[FXT_RECORD_WORDS_MAX];
+    struct fxt_writer record;
+    struct byte_out out;
 };
 
 static void fuchsia_done(struct fuchsia *writer)
 {
     process_layout_done(&writer->layout);
     stack_runs_done(&writer->stacks);
+    free(writer->stack_of);
     intern_done(&writer->names);
 }
 
@@ -59,7 +68,7 @@ static struct fxt_writer *begin_record(struct fuchsia *writer)
 
 static void end_record(struct fuchsia *writer)
 {
-    (void)fwrite(writer->words, 1, writer->record.used_bytes, writer->file);
+    byte_out_put(&writer->out, writer->words, writer->record.used_bytes);
 }
 
 /* Writes the name of a process, or with `tid` above 0 of a thread, if it is new. */
@@ -67,15 +76,20 @@ static int write_name(struct fuchsia *writer, const struct profile_sample *sampl
                       uint32_t name)
 {
     char text[FXT_STRING_BYTES_MAX + 1];
-    const struct task_key key = {.pid = sample->pid, .tid = tid, .name = name};
+    const struct task_key key = {.pid = sample->pid, .tid = tid, .name = name, .is_written = 1};
+    struct task_key *recent = &writer->recent[tid % RECENT_COUNT];
     size_t known_count = writer->names.item_count;
     uint32_t item = 0;
-    if (name == INTERN_NONE) {
+    if (name == INTERN_NONE || memcmp(recent, &key, sizeof key) == 0) {
         return 0;
     }
     int r = intern_add(&writer->names, &key, sizeof key, &item);
-    if (r < 0 || item < known_count) {
+    if (r < 0) {
         return r;
+    }
+    *recent = key;
+    if (item < known_count) {
+        return 0;
     }
     const char *whole = profile_text(writer->profile, name);
     const struct fxt_name record = {
@@ -115,22 +129,17 @@ static int make_addresses(const struct profile_sample *sample, void *userdata, s
     return r;
 }
 
-static int find_addresses(struct fuchsia *writer, const struct profile_sample *sample,
-                          struct made_run *ret)
-{
-    return stack_runs_get(&writer->stacks, writer->profile, sample, make_addresses, writer, ret);
-}
-
-/* The pages of all samples of the process. */
+/* Finds the stacks of all samples of the process, and so its pages. */
 static int lay_out(struct fuchsia *writer, const uint32_t *samples, size_t count)
 {
-    struct made_run addresses;
-    int r = 0;
+    const struct profile *profile = writer->profile;
     process_layout_done(&writer->layout);
     stack_runs_done(&writer->stacks);
+    int r = grow(writer->stack_of, writer->stack_of_capacity, count);
     for (size_t i = 0; i < count && r == 0; i++) {
-        stack_runs_fetch_ahead(&writer->stacks, writer->profile, samples, count, i);
-        r = find_addresses(writer, &writer->profile->samples[samples[i]], &addresses);
+        stack_runs_fetch_ahead(&writer->stacks, profile, samples, count, i);
+        r = stack_runs_find(&writer->stacks, profile, &profile->samples[samples[i]], make_addresses,
+                            writer, &writer->stack_of[i]);
     }
     return r;
 }
@@ -194,13 +203,10 @@ static int write_layout(struct fuchsia *writer, const struct profile_sample *fir
     return 0;
 }
 
-static int write_backtrace(struct fuchsia *writer, const struct profile_sample *sample)
+static void write_backtrace(struct fuchsia *writer, const struct profile_sample *sample,
+                            uint32_t stack)
 {
-    struct made_run addresses;
-    int r = find_addresses(writer, sample, &addresses);
-    if (r < 0) {
-        return r;
-    }
+    struct made_run addresses = stack_runs_at(&writer->stacks, stack);
     size_t count = addresses.size_bytes / sizeof(uint64_t);
     const uint64_t head[HEAD_WORDS] = {
         fxt_put(FXT_HEADER_TYPE, FXT_TYPE_PROFILER) |
@@ -210,36 +216,45 @@ static int write_backtrace(struct fuchsia *writer, const struct profile_sample *
         sample->pid,
         sample->tid,
     };
-    (void)fwrite_unlocked(head, sizeof head[0], HEAD_WORDS, writer->file);
-    (void)fwrite_unlocked(addresses.bytes, 1, addresses.size_bytes, writer->file);
-    return 0;
+    byte_out_put(&writer->out, head, sizeof head);
+    byte_out_put(&writer->out, addresses.bytes, addresses.size_bytes);
+}
+
+static int write_sample(struct fuchsia *writer, const struct profile_sample *sample, uint32_t stack)
+{
+    int r = write_name(writer, sample, 0, sample->process_name);
+    if (r == 0 && sample->tid != 0) {
+        r = write_name(writer, sample, sample->tid, profile_thread_name(writer->profile, sample));
+    }
+    if (r == 0) {
+        write_backtrace(writer, sample, stack);
+    }
+    return r;
 }
 
 /* Writes what is of one pid: so many samples. */
 static int write_process(struct fuchsia *writer, const uint32_t *samples, size_t count)
 {
+    const struct profile_sample *all = writer->profile->samples;
     int r = lay_out(writer, samples, count);
     if (r == 0) {
-        r = write_layout(writer, &writer->profile->samples[samples[0]]);
+        r = write_layout(writer, &all[samples[0]]);
     }
     for (size_t i = 0; i < count && r == 0; i++) {
-        const struct profile_sample *sample = &writer->profile->samples[samples[i]];
-        stack_runs_fetch_ahead(&writer->stacks, writer->profile, samples, count, i);
-        r = write_name(writer, sample, 0, sample->process_name);
-        if (r == 0 && sample->tid != 0) {
-            r = write_name(writer, sample, sample->tid,
-                           profile_thread_name(writer->profile, sample));
+        if (count - i > AHEAD_SAMPLE) {
+            __builtin_prefetch(&all[samples[i + AHEAD_SAMPLE]]);
         }
-        if (r == 0) {
-            r = write_backtrace(writer, sample);
+        if (count - i > AHEAD_STACK) {
+            stack_runs_fetch(&writer->stacks, writer->stack_of[i + AHEAD_STACK]);
         }
+        r = write_sample(writer, &all[samples[i]], writer->stack_of[i]);
     }
     return r;
 }
 
 int fuchsia_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
-    cleanup_(fuchsia_done) struct fuchsia writer = {.file = file, .profile = profile};
+    cleanup_(fuchsia_done) struct fuchsia writer = {.profile = profile, .out = {.file = file}};
     cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_PID);
     int r = order == NULL ? -ENOMEM : 0;
     (void)options;
@@ -249,5 +264,6 @@ int fuchsia_print(FILE *file, const struct profile *profile, const struct export
         end = sample_order_end(profile, order, SAMPLE_ORDER_PID, i);
         r = write_process(&writer, order + i, end - i);
     }
+    byte_out_flush(&writer.out);
     return r;
 }

@@ -14,16 +14,6 @@
 
 #define PAGE_BYTES UINT64_C(4096)
 
-struct stack_key {
-    uint64_t pid;
-    uint32_t segment;
-    uint32_t chain;
-    uint32_t user_stack;
-    uint32_t rest_stack;
-    uint32_t kernel_stack;
-    uint32_t is_truncated;
-};
-
 struct building {
     struct location location;
     uint32_t hash;
@@ -124,8 +114,8 @@ static int number_stack(struct locations *table, uint32_t *ret_stack)
                               ret_stack);
 }
 
-static int build_stack(struct locations *table, const struct profile *profile,
-                       const struct profile_sample *sample, bool is_truncated, uint32_t *ret_stack)
+int locations_make_stack(struct locations *table, const struct profile *profile,
+                         const struct profile_sample *sample, uint32_t *ret_stack)
 {
     struct place_walk walk;
     struct stack_place place;
@@ -135,7 +125,7 @@ static int build_stack(struct locations *table, const struct profile *profile,
     while (r == 0 && place_walk_next(&walk, &place)) {
         r = add_place(table, profile, sample, &place);
     }
-    if (r == 0 && is_truncated) {
+    if (r == 0 && profile_rooted(sample) == PROFILE_STACK_TRUNCATED) {
         r = add_truncated(table);
     }
     return r < 0 ? r : number_stack(table, ret_stack);
@@ -144,16 +134,7 @@ static int build_stack(struct locations *table, const struct profile *profile,
 int locations_add_stack(struct locations *table, const struct profile *profile,
                         const struct profile_sample *sample, uint32_t *ret_stack)
 {
-    bool is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED;
-    const struct stack_key key = {
-        .pid = sample->pid,
-        .segment = sample->segment,
-        .chain = sample->chain,
-        .user_stack = sample->user_stack,
-        .rest_stack = sample->rest_stack,
-        .kernel_stack = sample->kernel_stack,
-        .is_truncated = is_truncated,
-    };
+    const struct stack_key key = stack_key(sample);
     uint32_t item = 0;
     size_t known_count = table->stack_keys.keys.item_count;
     if (chain_keys_add(&table->stack_keys, profile, sample, &key, sizeof key, &item) < 0 ||
@@ -162,7 +143,7 @@ int locations_add_stack(struct locations *table, const struct profile *profile,
     }
     int r = 0;
     if (item == known_count) {
-        r = build_stack(table, profile, sample, is_truncated, &table->stack_of[item]);
+        r = locations_make_stack(table, profile, sample, &table->stack_of[item]);
     }
     *ret_stack = table->stack_of[item];
     return r;

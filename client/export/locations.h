@@ -53,6 +53,11 @@ void locations_done(struct locations *table);
 int locations_add_stack(struct locations *table, const struct profile *profile,
                         const struct profile_sample *sample, uint32_t *ret_stack);
 
+/* The same for a caller that has a table of its own of what samples it asked for: nothing is looked
+ * up by the sample's numbers, so each call walks the stack. */
+int locations_make_stack(struct locations *table, const struct profile *profile,
+                         const struct profile_sample *sample, uint32_t *ret_stack);
+
 /* The number of the location that only has a frame LOCATION_TRUNCATED or LOCATION_LOST. Returns 0,
  * or -ENOMEM. */
 int locations_add_marker(struct locations *table, uint32_t frame, uint32_t *ret_location);

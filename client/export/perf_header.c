@@ -83,7 +83,7 @@ struct event_list {
 /* Writes the build-ids of all modules that are files and have one; returns their bytes. */
 static uint64_t write_build_ids(FILE *file, uint32_t type, const struct profile *profile)
 {
-    struct perf_records records = {.file = file};
+    struct perf_records records = {.out = {.file = file}};
     for (size_t i = 0; i < profile->module_count; i++) {
         const char *name = profile_text(profile, profile->modules[i].name);
         uint8_t build_id[BUILD_ID_BYTES] = {0};
@@ -100,6 +100,7 @@ static uint64_t write_build_ids(FILE *file, uint32_t type, const struct profile 
             perf_records_end(&records);
         }
     }
+    perf_records_flush(&records);
     return records.written_bytes;
 }
 
@@ -237,7 +238,7 @@ void perf_header_begin_pipe(FILE *file, const struct perf_event *event,
     size_t count = make_features(event, profile, features);
     const struct perf_event_attr attribute = make_attribute(event);
     const struct pipe_head head = {.magic = "PERFILE2", .size_bytes = sizeof head};
-    struct perf_records records = {.file = file};
+    struct perf_records records = {.out = {.file = file}};
     (void)fwrite(&head, 1, sizeof head, file);
     perf_records_begin(&records, RECORD_ATTRIBUTE, 0);
     perf_records_bytes(&records, &attribute, sizeof attribute);
@@ -248,5 +249,6 @@ void perf_header_begin_pipe(FILE *file, const struct perf_event *event,
         perf_records_bytes(&records, features[i].bytes, features[i].size_bytes);
         perf_records_end(&records);
     }
+    perf_records_flush(&records);
     (void)write_build_ids(file, RECORD_BUILD_ID, profile);
 }

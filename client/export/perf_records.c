@@ -8,28 +8,10 @@
 
 #include "utf8.h"
 
-#include <assert.h>
 #include <linux/perf_event.h>
 #include <string.h>
 
 #define TEXT_BYTES_MAX ((size_t)1024)
-
-void perf_records_bytes(struct perf_records *records, const void *bytes, size_t size_bytes)
-{
-    assert(size_bytes <= PERF_RECORD_BYTES_MAX - records->used_bytes);
-    memcpy(records->bytes + records->used_bytes, bytes, size_bytes);
-    records->used_bytes += size_bytes;
-}
-
-void perf_records_u32(struct perf_records *records, uint32_t value)
-{
-    perf_records_bytes(records, &value, sizeof value);
-}
-
-void perf_records_u64(struct perf_records *records, uint64_t value)
-{
-    perf_records_bytes(records, &value, sizeof value);
-}
 
 void perf_records_text(struct perf_records *records, const char *text)
 {
@@ -61,7 +43,14 @@ void perf_records_end(struct perf_records *records)
     memcpy(records->bytes + offsetof(struct perf_event_header, size), &size_bytes,
            sizeof size_bytes);
     records->written_bytes += size_bytes;
-    if (records->file != NULL) {
-        (void)fwrite(records->bytes, 1, size_bytes, records->file);
+    if (records->out.file != NULL) {
+        byte_out_put(&records->out, records->bytes, size_bytes);
+    }
+}
+
+void perf_records_flush(struct perf_records *records)
+{
+    if (records->out.file != NULL) {
+        byte_out_flush(&records->out);
     }
 }

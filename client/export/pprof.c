@@ -62,6 +62,22 @@ struct sample_key {
     uint32_t owner;
 };
 
+/* What a sample's key depends on: each of these is counted, and many may have one key. Padded by
+ * hand, since its bytes are a key. */
+struct counted_key {
+    struct stack_key stack;
+    uint64_t tid;
+    uint32_t process_name;
+    uint32_t thread_name;
+    uint32_t owner;
+    uint32_t zero;
+};
+
+struct count {
+    uint64_t samples;
+    uint32_t key; /* of the keys */
+};
+
 struct function_key {
     uint32_t name; /* of the strings, as `file` */
     uint32_t file;
@@ -71,11 +87,13 @@ struct pprof {
     const struct profile *profile; /* borrowed */
     struct message_out out;
     struct locations locations;
-    struct chain_keys keys; /* struct sample_key */
-    uint64_t *counts;       /* owned; by item of `keys` */
+    struct chain_keys counted; /* struct counted_key */
+    struct count *counts;      /* owned; by item of `counted` */
     size_t count_capacity;
-    struct intern strings; /* those that were written, by their number */
-    uint32_t *string_of;   /* owned; by text of the profile: its string, 0: not written yet */
+    struct intern keys;      /* struct sample_key */
+    uint64_t *sample_counts; /* owned; by item of `keys` */
+    struct intern strings;   /* those that were written, by their number */
+    uint32_t *string_of;     /* owned; by text of the profile: its string, 0: not written yet */
     int64_t label_keys[LABEL_KEYS]; /* strings */
     struct intern functions;        /* struct function_key; those that were written */
     bool *is_written;               /* owned; by location */
@@ -88,8 +106,10 @@ static void pprof_done(struct pprof *writer)
 {
     message_out_done(&writer->out);
     locations_done(&writer->locations);
-    chain_keys_done(&writer->keys);
+    chain_keys_done(&writer->counted);
     free(writer->counts);
+    intern_done(&writer->keys);
+    free(writer->sample_counts);
     intern_done(&writer->strings);
     free(writer->string_of);
     intern_done(&writer->functions);
@@ -299,7 +319,7 @@ static void write_key(struct pprof *writer, uint32_t item)
 {
     size_t key_bytes = 0;
     size_t count = 0;
-    const struct sample_key *key = intern_bytes(&writer->keys.keys, item, &key_bytes);
+    const struct sample_key *key = intern_bytes(&writer->keys, item, &key_bytes);
     const uint32_t *stack = locations_stack(&writer->locations, key->stack, &count);
     Pprof__Label labels[LABELS_MAX];
     Pprof__Label *label_list[LABELS_MAX];
@@ -307,7 +327,7 @@ static void write_key(struct pprof *writer, uint32_t item)
     for (size_t i = 0; i < label_count; i++) {
         label_list[i] = &labels[i];
     }
-    write_sample(writer, stack, count, label_list, label_count, writer->counts[item]);
+    write_sample(writer, stack, count, label_list, label_count, writer->sample_counts[item]);
 }
 
 static void write_mapping(struct pprof *writer, size_t number)
@@ -366,25 +386,54 @@ static void write_comment(const char *line, void *userdata)
     write_piece(writer, &piece);
 }
 
-static int count_sample(struct pprof *writer, const struct profile_sample *sample)
+/* Finds the key of a sample whose counted key is new. */
+static int add_key(struct pprof *writer, const struct profile_sample *sample,
+                   const struct counted_key *counted, uint32_t *ret_key)
 {
     struct sample_key key = {
         .pid = sample->pid,
+        .tid = sample->tid,
+        .process_name = counted->process_name,
+        .thread_name = counted->thread_name,
+        .owner = counted->owner,
+    };
+    int r = locations_make_stack(&writer->locations, writer->profile, sample, &key.stack);
+    return r < 0 ? r : intern_add(&writer->keys, &key, sizeof key, ret_key);
+}
+
+static int count_sample(struct pprof *writer, const struct profile_sample *sample)
+{
+    const struct counted_key key = {
+        .stack = stack_key(sample),
         .tid = sample->tid,
         .process_name = sample->process_name,
         .thread_name = profile_thread_name(writer->profile, sample),
         .owner = sample->owner,
     };
     uint32_t item = 0;
-    size_t known_count = writer->keys.keys.item_count;
-    int r = locations_add_stack(&writer->locations, writer->profile, sample, &key.stack);
-    if (r < 0 ||
-        chain_keys_add(&writer->keys, writer->profile, sample, &key, sizeof key, &item) < 0 ||
+    size_t known_count = writer->counted.keys.item_count;
+    if (chain_keys_add(&writer->counted, writer->profile, sample, &key, sizeof key, &item) < 0 ||
         grow(writer->counts, writer->count_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }
-    writer->counts[item] = (item == known_count ? 0 : writer->counts[item]) + 1;
-    return 0;
+    int r = 0;
+    if (item == known_count) {
+        writer->counts[item] = (struct count){0};
+        r = add_key(writer, sample, &key, &writer->counts[item].key);
+    }
+    writer->counts[item].samples++;
+    return r;
+}
+
+/* Counts the samples of each key. What they were found by is not needed any more. */
+static int count_keys(struct pprof *writer)
+{
+    writer->sample_counts = calloc(writer->keys.item_count + 1, sizeof *writer->sample_counts);
+    for (size_t i = 0; writer->sample_counts != NULL && i < writer->counted.keys.item_count; i++) {
+        writer->sample_counts[writer->counts[i].key] += writer->counts[i].samples;
+    }
+    chain_keys_done(&writer->counted);
+    return writer->sample_counts == NULL ? -ENOMEM : 0;
 }
 
 static void write_lost(struct pprof *writer, uint32_t location)
@@ -401,10 +450,10 @@ static int prepare(struct pprof *writer, uint32_t *ret_lost)
     const struct profile *profile = writer->profile;
     int r = locations_add_marker(&writer->locations, LOCATION_LOST, ret_lost);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        chain_keys_fetch_ahead(&writer->locations.stack_keys, profile, i);
-        chain_keys_fetch_ahead(&writer->keys, profile, i);
+        chain_keys_fetch_ahead(&writer->counted, profile, i);
         r = count_sample(writer, &profile->samples[i]);
     }
+    r = r == 0 ? count_keys(writer) : r;
     if (r < 0) {
         return r;
     }
@@ -427,7 +476,7 @@ int pprof_print(FILE *file, const struct profile *profile, const struct export_o
     }
     write_head(&writer);
     export_books_lines(profile, write_comment, &writer);
-    for (size_t i = 0; i < writer.keys.keys.item_count && writer.fault == 0; i++) {
+    for (size_t i = 0; i < writer.keys.item_count && writer.fault == 0; i++) {
         write_key(&writer, (uint32_t)i);
     }
     if (options->has_lost_frame) {

@@ -16,16 +16,6 @@
 #define AHEAD_KNOWN  ((size_t)16)
 #define AHEAD_RUN    ((size_t)8)
 
-struct stack_key {
-    uint64_t pid;
-    uint32_t segment;
-    uint32_t chain;
-    uint32_t user_stack;
-    uint32_t rest_stack;
-    uint32_t kernel_stack;
-    uint32_t zero;
-};
-
 struct stack_run {
     struct place_span span; /* no time is in it at first */
     uint32_t run;
@@ -54,18 +44,11 @@ static int make_run(struct stack_runs *table, const struct profile *profile,
     return r;
 }
 
-int stack_runs_get(struct stack_runs *table, const struct profile *profile,
-                   const struct profile_sample *sample, stack_run_fn make, void *userdata,
-                   struct made_run *ret)
+int stack_runs_find(struct stack_runs *table, const struct profile *profile,
+                    const struct profile_sample *sample, stack_run_fn make, void *userdata,
+                    uint32_t *ret_run)
 {
-    const struct stack_key key = {
-        .pid = sample->pid,
-        .segment = sample->segment,
-        .chain = sample->chain,
-        .user_stack = sample->user_stack,
-        .rest_stack = sample->rest_stack,
-        .kernel_stack = sample->kernel_stack,
-    };
+    const struct stack_key key = stack_key(sample);
     size_t known_count = table->keys.keys.item_count;
     uint32_t item = 0;
     if (chain_keys_add(&table->keys, profile, sample, &key, sizeof key, &item) < 0 ||
@@ -79,7 +62,26 @@ int stack_runs_get(struct stack_runs *table, const struct profile *profile,
     bool holds = known->span.from_ns <= sample->time_ns && sample->time_ns < known->span.until_ns;
     int r = holds ? 0 : make_run(table, profile, sample, make, userdata, known);
     if (r == 0) {
-        ret->bytes = intern_bytes(&table->runs, known->run, &ret->size_bytes);
+        *ret_run = known->run;
+    }
+    return r;
+}
+
+struct made_run stack_runs_at(const struct stack_runs *table, uint32_t run)
+{
+    struct made_run made;
+    made.bytes = intern_bytes(&table->runs, run, &made.size_bytes);
+    return made;
+}
+
+int stack_runs_get(struct stack_runs *table, const struct profile *profile,
+                   const struct profile_sample *sample, stack_run_fn make, void *userdata,
+                   struct made_run *ret)
+{
+    uint32_t run = 0;
+    int r = stack_runs_find(table, profile, sample, make, userdata, &run);
+    if (r == 0) {
+        *ret = stack_runs_at(table, run);
     }
     return r;
 }

@@ -33,6 +33,18 @@ struct made_run {
 typedef int (*stack_run_fn)(const struct profile_sample *sample, void *userdata,
                             struct made_run *ret);
 
+/* The number of the bytes for a sample's stack. Returns 0, or -ENOMEM. */
+int stack_runs_find(struct stack_runs *table, const struct profile *profile,
+                    const struct profile_sample *sample, stack_run_fn make, void *userdata,
+                    uint32_t *ret_run);
+
+/* The bytes of a number, and what fetches them into the CPU's cache. */
+struct made_run stack_runs_at(const struct stack_runs *table, uint32_t run);
+static inline void stack_runs_fetch(const struct stack_runs *table, uint32_t run)
+{
+    intern_fetch_bytes(&table->runs, run);
+}
+
 /* The bytes for a sample's stack. Returns 0, or -ENOMEM. */
 int stack_runs_get(struct stack_runs *table, const struct profile *profile,
                    const struct profile_sample *sample, stack_run_fn make, void *userdata,

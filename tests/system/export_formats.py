@@ -336,6 +336,22 @@ def check_perf_names(profctl, maker, folder):
                 export_readers.complain("perf-data", f"{program}: perf lists {listed!r}")
 
 
+def check_kernel_object(profctl, path, folder):
+    """perf shows the kernel as one object, whose functions have the recording's names, and asks no running kernel for others."""
+    names = [export_readers.CONTROL.sub("?", name) for name in KERNEL_FUNCTIONS]
+    export(profctl, path, "perf-data", "-o", path + ".perf")
+    for file, content in ((path + ".perf", None), ("-", export(profctl, path, "perf-data"))):
+        shown = export_readers.perf_objects(folder, file, content)
+        others = [name for name in shown if name in names]
+        if others or shown["[kernel.kallsyms]"] != selected(profctl, path, "--module", "[kernel]"):
+            export_readers.complain("perf-data", f"perf has the objects {shown}: {others} are functions of the kernel")
+        text = export_readers.perf(folder, "script", "-i", file, "-F", "ip,sym,dso", content=content)
+        frames = re.findall(r"^\s+(ffffffff[0-9a-f]+) (.*) \((\S+)\)$", text, re.M)
+        wrong = [frame for frame in frames if frame[1:] != (names[int(frame[0], 16) >> 8 & 0xff], "[kernel.kallsyms]")]
+        if not frames or wrong:
+            export_readers.complain("perf-data", f"of {len(frames)} frames of the kernel perf has others: {wrong[:4]}")
+
+
 def check_markup_names(profctl, folder):
     """LLVM's filter finds functions, lines and inlined functions by the build-id."""
     path = os.path.join(folder, "inlined")
@@ -467,6 +483,7 @@ def main():
     check_selections(profctl, os.path.join(folder, "hard.fxt"))
     check_inlined(profctl, maker, folder)
     check_perf_names(profctl, maker, folder)
+    check_kernel_object(profctl, os.path.join(folder, "hard.fxt"), folder)
     check_markup_names(profctl, folder)
     check_kernel_without_names(profctl, maker, folder)
     check_tasks_without_numbers(profctl, maker, folder)

@@ -635,15 +635,22 @@ def read_perf_data(output, period, folder):
     return found
 
 
-def perf_groups(folder, path, content=None):
-    """Samples by control group, as perf shows it."""
-    text = perf(folder, "report", "--stdio", "-n", "-s", "cgroup", "-g", "none", "--no-children", "-t", "\x1f", "-i", path,
-                content=content)
+def perf_sums(folder, path, key, content):
+    """Samples by a sort key of perf's, as it shows them."""
+    text = perf(folder, "report", "--stdio", "-n", "-s", key, "-g", "none", "--no-children", "-t", "\x1f", "-i", path, content=content)
     rows = [line.split("\x1f") for line in text.split("\n") if "\x1f" in line and not line.startswith("#")]
     found = collections.Counter()
-    for _, samples, group in rows:
-        found[group.rstrip(" ")] += int(samples)
+    for _, samples, shown in rows:
+        found[shown.rstrip(" ")] += int(samples)
     return found
+
+
+def perf_groups(folder, path, content=None):
+    return perf_sums(folder, path, "cgroup", content)
+
+
+def perf_objects(folder, path, content=None):
+    return perf_sums(folder, path, "dso", content)
 
 
 def perf_data_name(name):
