@@ -6,14 +6,19 @@
  * one and a half, the functions that both have go on; behind a longer gap the thread had not run,
  * and all slices end. Each slice says how many samples it is made of, in all and in itself: times
  * between samples vary, so lengths only nearly are multiples of the period.
+ *
+ * There are many times more slices than frames. So what a slice says of its frame is made once for
+ * each frame, before its numbers and behind them.
  */
 #include "writers.h"
 
+#include "byte_out.h"
 #include "cleanup.h"
 #include "export_books.h"
 #include "grow.h"
 #include "json_out.h"
 #include "sample_order.h"
+#include "text_forms.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,6 +29,8 @@
 #define TASK_MAX          (INT64_C(1) << 22)  /* no pid of Linux is higher */
 #define SEGMENT_MAX       511                 /* whose tasks have numbers of their own */
 #define LOST_TASK         INT64_C(0x7fffffff) /* no number is higher in all readers */
+#define AHEAD_SAMPLE      ((size_t)32)        /* so far ahead samples are fetched, and stacks */
+#define AHEAD_CHAIN       ((size_t)16)
 
 /* A slice that has not ended yet. */
 struct slice {
@@ -42,24 +49,30 @@ struct later_task {
 struct chrome {
     const struct profile *profile; /* borrowed */
     struct json_out out;
-    struct intern later_tasks; /* struct later_task */
-    struct slice *slices;      /* owned; of the thread at hand, outermost first */
+    struct byte_out slices_out; /* slices, of one thread: then it is empty */
+    struct text_forms names;    /* by frame: how a slice begins, */
+    struct text_forms places;   /* and ends */
+    struct intern later_tasks;  /* struct later_task */
+    struct slice *slices;       /* owned; of the thread at hand, outermost first */
     size_t slice_capacity;
     size_t slice_count;
     uint64_t end_ns; /* of the last sample of the thread at hand */
     int64_t pid;     /* of it */
     int64_t tid;
     uint64_t period_ns;
+    int fault; /* the first -errno */
 };
 
 static void chrome_done(struct chrome *writer)
 {
+    text_forms_done(&writer->names);
+    text_forms_done(&writer->places);
     intern_done(&writer->later_tasks);
     free(writer->slices);
 }
 
-/* When a slice is. Readers add in floating point, so only of whole microseconds an end is the very
- * number at which the next slice begins. */
+/* When a slice is: as put_slice() puts it. Readers add in floating point, so only of whole
+ * microseconds an end is the very number at which the next slice begins. */
 static void print_span(struct json_out *out, uint64_t begin_ns, uint64_t end_ns)
 {
     json_out_u64(out, "ts", begin_ns / NS_PER_US);
@@ -112,39 +125,88 @@ static void print_name(struct chrome *writer, const char *what, const char *name
     print_said(writer, what, "name", name);
 }
 
-static void print_place(struct chrome *writer, const struct profile_frame *frame)
+/* How a slice begins: slices stand behind the names of their thread. */
+static void print_slice_begin(FILE *file, const char *name)
 {
-    const struct profile *profile = writer->profile;
-    struct json_out *out = &writer->out;
-    if (frame->module != INTERN_NONE) {
-        json_out_string(out, "module", profile_text(profile, profile->modules[frame->module].name));
-    }
-    if (frame->file != INTERN_NONE) {
-        json_out_string(out, "file", profile_text(profile, frame->file));
-    }
-    if (frame->line > 0) {
-        json_out_u64(out, "line", frame->line);
-    }
+    struct json_out out = {.file = file, .need_comma = true};
+    json_out_begin(&out, NULL, '{');
+    json_out_string(&out, "ph", "X");
+    json_out_string(&out, "name", name);
 }
 
-static void print_slice(struct chrome *writer, const struct slice *slice, uint64_t end_ns)
+/* Text forms of frames. */
+static void print_name_form(FILE *file, const struct profile *profile, uint32_t number)
 {
-    struct json_out *out = &writer->out;
-    const struct profile_frame *frame =
-        slice->frame == TRUNCATED ? NULL : profile_frame(writer->profile, slice->frame);
-    begin_event(out, "X",
-                frame == NULL ? "[truncated]" : profile_text(writer->profile, frame->name),
-                writer->pid, writer->tid);
-    json_out_string(out, "cat", frame != NULL && frame->is_kernel != 0 ? "kernel" : "user");
-    print_span(out, slice->begin_ns, end_ns);
-    json_out_begin(out, "args", '{');
-    json_out_u64(out, "samples", slice->samples);
-    json_out_u64(out, "self", slice->self_samples);
-    if (frame != NULL) {
-        print_place(writer, frame);
+    print_slice_begin(file, profile_text(profile, profile_frame(profile, number)->name));
+}
+
+static void print_place_form(FILE *file, const struct profile *profile, uint32_t number)
+{
+    const struct profile_frame *frame = profile_frame(profile, number);
+    struct json_out out = {.file = file, .need_comma = true};
+    if (frame->module != INTERN_NONE) {
+        json_out_string(&out, "module",
+                        profile_text(profile, profile->modules[frame->module].name));
     }
-    json_out_end(out, '}');
-    json_out_end(out, '}');
+    if (frame->file != INTERN_NONE) {
+        json_out_string(&out, "file", profile_text(profile, frame->file));
+    }
+    if (frame->line > 0) {
+        json_out_u64(&out, "line", frame->line);
+    }
+    json_out_end(&out, '}');
+    json_out_end(&out, '}');
+}
+
+static void put_form(struct chrome *writer, struct text_forms *forms, uint32_t frame)
+{
+    const struct text_form *form = text_forms_get(forms, frame);
+    if (form == NULL) {
+        writer->fault = -ENOMEM;
+        return;
+    }
+    byte_out_put(&writer->slices_out, form->text, form->text_bytes);
+}
+
+static void put_member(struct byte_out *out, const char *before, uint64_t value)
+{
+    byte_out_text(out, before);
+    byte_out_decimal(out, value);
+}
+
+/* A number of a task, which may be negative. */
+static void put_task(struct byte_out *out, const char *before, int64_t number)
+{
+    byte_out_text(out, before);
+    if (number < 0) {
+        byte_out_text(out, "-");
+    }
+    byte_out_decimal(out, number < 0 ? -(uint64_t)number : (uint64_t)number);
+}
+
+static void put_slice(struct chrome *writer, const struct slice *slice, uint64_t end_ns)
+{
+    struct byte_out *out = &writer->slices_out;
+    bool is_marker = slice->frame == TRUNCATED;
+    bool is_kernel = !is_marker && profile_frame(writer->profile, slice->frame)->is_kernel != 0;
+    uint64_t begin_us = slice->begin_ns / NS_PER_US;
+    if (is_marker) {
+        byte_out_text(out, ",{\"ph\":\"X\",\"name\":\"[truncated]\"");
+    } else {
+        put_form(writer, &writer->names, slice->frame);
+    }
+    put_task(out, ",\"pid\":", writer->pid);
+    put_task(out, ",\"tid\":", writer->tid);
+    byte_out_text(out, is_kernel ? ",\"cat\":\"kernel\"" : ",\"cat\":\"user\"");
+    put_member(out, ",\"ts\":", begin_us);
+    put_member(out, ",\"dur\":", end_ns / NS_PER_US - begin_us);
+    put_member(out, ",\"args\":{\"samples\":", slice->samples);
+    put_member(out, ",\"self\":", slice->self_samples);
+    if (is_marker) {
+        byte_out_text(out, "}}");
+    } else {
+        put_form(writer, &writer->places, slice->frame);
+    }
 }
 
 /* Ends the slices behind the first `count`. The outermost is printed first: of slices that begin
@@ -152,7 +214,7 @@ static void print_slice(struct chrome *writer, const struct slice *slice, uint64
 static void end_slices(struct chrome *writer, size_t count)
 {
     for (size_t i = count; i < writer->slice_count; i++) {
-        print_slice(writer, &writer->slices[i], writer->end_ns);
+        put_slice(writer, &writer->slices[i], writer->end_ns);
     }
     writer->slice_count = count < writer->slice_count ? count : writer->slice_count;
 }
@@ -202,6 +264,18 @@ static int add_sample(struct chrome *writer, const struct profile_sample *sample
     return 0;
 }
 
+/* Fetches into the CPU's cache what will be needed for the sample so far behind the one `at`. */
+static void fetch_ahead(const struct profile *profile, const uint32_t *order, size_t count,
+                        size_t at)
+{
+    if (count - at > AHEAD_SAMPLE) {
+        __builtin_prefetch(&profile->samples[order[at + AHEAD_SAMPLE]]);
+    }
+    if (count - at > AHEAD_CHAIN) {
+        intern_fetch_bytes(&profile->chains, profile->samples[order[at + AHEAD_CHAIN]].chain);
+    }
+}
+
 /* Names, and whose it is, are those that the thread had last. */
 static int print_thread(struct chrome *writer, const uint32_t *order, size_t count)
 {
@@ -223,10 +297,12 @@ static int print_thread(struct chrome *writer, const uint32_t *order, size_t cou
     }
     print_name(writer, "thread_name", name == INTERN_NONE ? process : profile_text(profile, name));
     for (size_t i = 0; i < count && r == 0; i++) {
+        fetch_ahead(profile, order, count, i);
         r = add_sample(writer, &profile->samples[order[i]]);
     }
     end_slices(writer, 0);
-    return r;
+    byte_out_flush(&writer->slices_out);
+    return r < 0 ? r : writer->fault;
 }
 
 static void print_lost(struct chrome *writer)
@@ -255,9 +331,12 @@ int chrome_print(FILE *file, const struct profile *profile, const struct export_
     cleanup_(chrome_done) struct chrome writer = {
         .profile = profile,
         .out = {.file = file},
+        .slices_out = {.file = file},
         .period_ns = period_ns > 0 ? period_ns : PERIOD_DEFAULT_NS,
     };
-    int r = order == NULL ? -ENOMEM : 0;
+    int r =
+        order == NULL ? -ENOMEM : text_forms_init_frames(&writer.names, profile, print_name_form);
+    r = r == 0 ? text_forms_init_frames(&writer.places, profile, print_place_form) : r;
     json_out_begin(&writer.out, NULL, '{');
     json_out_begin(&writer.out, "traceEvents", '[');
     for (size_t first = 0, end = 0; first < profile->sample_count && r == 0; first = end) {

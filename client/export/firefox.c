@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "export_books.h"
 #include "firefox_tables.h"
+#include "number_list.h"
 #include "sample_order.h"
 
 #include <inttypes.h>
@@ -21,6 +22,7 @@
 #define NS_PER_MS     UINT64_C(1000000)
 #define VISIBLE_MAX   ((size_t)16)
 #define ID_BYTES      ((size_t)48)
+#define AHEAD_SAMPLE  ((size_t)32) /* so many samples ahead they are fetched */
 
 /* The threads with the most samples, the first of them the one with the most. */
 struct hottest {
@@ -33,6 +35,7 @@ struct firefox {
     const struct profile *profile; /* borrowed */
     struct firefox_tables tables;
     struct json_out out;
+    struct number_list numbers;
     const uint32_t *order; /* borrowed; of the samples */
     uint64_t period_ns;
     int fault; /* the first -errno */
@@ -229,13 +232,20 @@ static const struct profile_sample *sample_at(const struct firefox *writer, size
 
 static void print_stack_column(struct firefox *writer, size_t first, size_t end)
 {
-    json_out_begin(&writer->out, "stack", '[');
+    number_list_begin(&writer->numbers, &writer->out, "stack");
     for (size_t i = first; i < end && writer->fault == 0; i++) {
         uint32_t node = 0;
+        if (end - i > AHEAD_SAMPLE) {
+            __builtin_prefetch(sample_at(writer, i + AHEAD_SAMPLE));
+        }
+        if (end - i > CHAIN_KEYS_AHEAD) {
+            chain_keys_fetch(&writer->tables.locations.stack_keys,
+                             sample_at(writer, i + CHAIN_KEYS_AHEAD));
+        }
         writer->fault = firefox_tables_add(&writer->tables, sample_at(writer, i), &node);
-        json_out_u64(&writer->out, NULL, node);
+        number_list_add(&writer->numbers, node);
     }
-    json_out_end(&writer->out, ']');
+    number_list_end(&writer->numbers, &writer->out);
 }
 
 static void print_samples(struct firefox *writer, size_t first, size_t end)
@@ -244,18 +254,19 @@ static void print_samples(struct firefox *writer, size_t first, size_t end)
     uint64_t before_ns = writer->profile->first_ns;
     json_out_begin(out, "samples", '{');
     print_stack_column(writer, first, end);
-    json_out_begin(out, "timeDeltas", '[');
+    number_list_begin(&writer->numbers, out, "timeDeltas");
     for (size_t i = first; i < end; i++) {
-        print_ms(out, NULL, sample_at(writer, i)->time_ns - before_ns);
-        before_ns = sample_at(writer, i)->time_ns;
+        uint64_t time_ns = sample_at(writer, i)->time_ns;
+        number_list_add_ms(&writer->numbers, time_ns - before_ns);
+        before_ns = time_ns;
     }
-    json_out_end(out, ']');
+    number_list_end(&writer->numbers, out);
     if (writer->period_ns > 0) {
-        json_out_begin(out, "threadCPUDelta", '[');
+        number_list_begin(&writer->numbers, out, "threadCPUDelta");
         for (size_t i = first; i < end; i++) {
-            json_out_u64(out, NULL, writer->period_ns);
+            number_list_add(&writer->numbers, writer->period_ns);
         }
-        json_out_end(out, ']');
+        number_list_end(&writer->numbers, out);
     }
     json_out_raw(out, "weight", NULL);
     json_out_string(out, "weightType", "samples");

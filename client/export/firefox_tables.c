@@ -8,6 +8,7 @@
 #include "firefox_tables.h"
 
 #include "grow.h"
+#include "number_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ void firefox_tables_done(struct firefox_tables *tables)
     intern_done(&tables->nodes);
     intern_done(&tables->sources);
     free(tables->node_of);
+    free(tables->frame_of);
 }
 
 /* The strings behind the profile's texts. */
@@ -105,6 +107,24 @@ static int add_frame(struct firefox_tables *tables, const struct location *locat
     return r < 0 ? r : intern_add(&tables->frames, &frame, sizeof frame, ret_frame);
 }
 
+/* The row of a location that is one frame: a location is in many stacks, so it is kept. */
+static int only_frame(struct firefox_tables *tables, uint32_t number,
+                      const struct location *location, uint32_t frame, uint32_t *ret_frame)
+{
+    if (grow(tables->frame_of, tables->frame_of_capacity, (size_t)number + 1) < 0) {
+        return -ENOMEM;
+    }
+    for (; tables->frame_of_count <= number; tables->frame_of_count++) {
+        tables->frame_of[tables->frame_of_count] = INTERN_NONE;
+    }
+    int r = 0;
+    if (tables->frame_of[number] == INTERN_NONE) {
+        r = add_frame(tables, location, frame, 0, &tables->frame_of[number]);
+    }
+    *ret_frame = tables->frame_of[number];
+    return r;
+}
+
 /* Adds the rows of a location below `*node`, which is the last of them then. */
 static int add_location(struct firefox_tables *tables, uint32_t number, uint32_t *node)
 {
@@ -114,7 +134,8 @@ static int add_location(struct firefox_tables *tables, uint32_t number, uint32_t
     int r = 0;
     for (size_t i = count; i > 0 && r == 0; i--) {
         struct firefox_node row = {.parent = *node};
-        r = add_frame(tables, location, frames[i - 1], count - i, &row.frame);
+        r = count == 1 ? only_frame(tables, number, location, frames[0], &row.frame)
+                       : add_frame(tables, location, frames[i - 1], count - i, &row.frame);
         r = r == 0 ? intern_add(&tables->nodes, &row, sizeof row, node) : r;
     }
     return r;
@@ -273,21 +294,29 @@ static const struct column symbol_columns[] = {
 static const struct column place_columns[] = {
     {.name = "source"}, {.name = "line"}, {.name = "column"}, {0}};
 
+static const struct firefox_node *node_at(const struct firefox_tables *tables, size_t node)
+{
+    size_t row_bytes = 0;
+    return intern_bytes(&tables->nodes, (uint32_t)node, &row_bytes);
+}
+
 /* A parent stands before its children; how far before is what the table has, 0 for a root. */
 static void print_stacks(const struct firefox_tables *tables, struct json_out *out)
 {
-    static const struct column frame = {"frame", number_cell, offsetof(struct firefox_node, frame),
-                                        NULL};
+    struct number_list numbers = {0};
     size_t count = tables->nodes.item_count;
     json_out_begin(out, "stackTable", '{');
-    print_column(out, &tables->nodes, &frame);
-    json_out_begin(out, "prefixOffset", '[');
+    number_list_begin(&numbers, out, "frame");
     for (size_t i = 0; i < count; i++) {
-        size_t row_bytes = 0;
-        const struct firefox_node *node = intern_bytes(&tables->nodes, (uint32_t)i, &row_bytes);
-        json_out_u64(out, NULL, node->parent == INTERN_NONE ? 0 : i - node->parent);
+        number_list_add(&numbers, node_at(tables, i)->frame);
     }
-    json_out_end(out, ']');
+    number_list_end(&numbers, out);
+    number_list_begin(&numbers, out, "prefixOffset");
+    for (size_t i = 0; i < count; i++) {
+        uint32_t parent = node_at(tables, i)->parent;
+        number_list_add(&numbers, parent == INTERN_NONE ? 0 : i - parent);
+    }
+    number_list_end(&numbers, out);
     json_out_u64(out, "length", count);
     json_out_end(out, '}');
 }

@@ -31,6 +31,9 @@ struct firefox_tables {
     uint32_t *node_of;       /* owned; by stack of `locations`; INTERN_NONE: not made yet */
     size_t node_of_capacity;
     size_t node_of_count;
+    uint32_t *frame_of; /* owned; by location of one frame: its row; INTERN_NONE: not made yet */
+    size_t frame_of_capacity;
+    size_t frame_of_count;
 };
 
 void firefox_tables_done(struct firefox_tables *tables);

@@ -341,6 +341,17 @@ static void print_file(FILE *file, const char *path)
     print_name(file, slash == NULL ? path : slash + 1);
 }
 
+/* Text forms. */
+static void print_name_form(FILE *file, const struct profile *profile, uint32_t text)
+{
+    print_name(file, profile_text(profile, text));
+}
+
+static void print_file_form(FILE *file, const struct profile *profile, uint32_t text)
+{
+    print_file(file, profile_text(profile, text));
+}
+
 static int put_text(struct folding *folding, struct text_forms *forms, uint32_t text)
 {
     const struct text_form *form = text_forms_get(forms, text);
@@ -439,8 +450,8 @@ static int fold(struct folding *folding)
     const struct profile *profile = folding->profile;
     int r = find_shown_frames(folding);
     r = r == 0 ? rank_frames(folding) : r;
-    r = r == 0 ? text_forms_init(&folding->names, profile, print_name) : r;
-    r = r == 0 ? text_forms_init(&folding->files, profile, print_file) : r;
+    r = r == 0 ? text_forms_init(&folding->names, profile, print_name_form) : r;
+    r = r == 0 ? text_forms_init(&folding->files, profile, print_file_form) : r;
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         chain_keys_fetch_ahead(&folding->stacks, profile, i);
         r = count_sample(folding, &profile->samples[i]);

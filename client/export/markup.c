@@ -81,9 +81,10 @@ static void print_field(FILE *file, const char *name)
     print_name(file, name, "{}:");
 }
 
-static void print_text(FILE *file, const char *name)
+/* A text form. */
+static void print_text(FILE *file, const struct profile *profile, uint32_t text)
 {
-    print_name(file, name, "{");
+    print_name(file, profile_text(profile, text), "{");
 }
 
 /* Where a frame is an element: its module has a build-id, and is not the kernel. */
@@ -288,7 +289,7 @@ static int print_process(struct markup *writer, const uint32_t *samples, size_t 
     process_layout_done(&writer->layout);
     stack_runs_done(&writer->stacks);
     (void)fprintf(writer->file, "{{{reset}}}\n# process %" PRIu64 " ", shown_number(first->pid));
-    print_text(writer->file, profile_text(writer->profile, first->process_name));
+    print_text(writer->file, writer->profile, first->process_name);
     (void)fputc('\n', writer->file);
     for (size_t i = 0; i < count && r == 0; i++) {
         const struct line *lines = NULL;

@@ -49,6 +49,12 @@ static size_t pack_number(uint64_t number, uint8_t *into)
     return count;
 }
 
+size_t message_number(uint32_t field, uint64_t value, uint8_t *into)
+{
+    size_t count = pack_number((uint64_t)field << 3, into);
+    return count + pack_number(value, into + count);
+}
+
 size_t message_head(uint32_t field, uint64_t size_bytes, uint8_t *into)
 {
     size_t count = pack_number((uint64_t)field << 3 | WIRE_BYTES, into);

@@ -23,6 +23,10 @@ void message_out_done(struct message_out *out);
 /* Returns 0, or -ENOMEM. */
 int message_out_write(struct message_out *out, const ProtobufCMessage *message);
 
+/* Puts a field that is a number at `into`. Returns its bytes. */
+#define MESSAGE_NUMBER_BYTES_MAX ((size_t)20)
+size_t message_number(uint32_t field, uint64_t value, uint8_t *into);
+
 /* Puts what stands before such a message at `into`. Returns its bytes. */
 #define MESSAGE_HEAD_BYTES_MAX ((size_t)20)
 size_t message_head(uint32_t field, uint64_t size_bytes, uint8_t *into);

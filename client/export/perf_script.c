@@ -29,13 +29,13 @@
 #define NS_DIGITS   9
 #define CPU_DIGITS  3
 #define HEX_WIDTH   ((size_t)16)
+#define AHEAD       ((size_t)16) /* so many samples ahead their stacks are fetched */
 
 struct perf_script {
     const struct profile *profile; /* borrowed */
     struct byte_out out;
     struct text_forms comms;
-    struct text_forms functions;
-    struct text_forms modules;
+    struct text_forms frames; /* what stands behind an address */
     uint64_t period;
     int fault; /* the first -errno */
 };
@@ -43,8 +43,7 @@ struct perf_script {
 static void perf_script_done(struct perf_script *writer)
 {
     text_forms_done(&writer->comms);
-    text_forms_done(&writer->functions);
-    text_forms_done(&writer->modules);
+    text_forms_done(&writer->frames);
 }
 
 static bool is_digit(char byte)
@@ -90,15 +89,36 @@ static void print_module(FILE *file, const char *name)
     escaped_print_bytes(file, name, strlen(name));
 }
 
+/* Text forms. */
+static void print_comm_form(FILE *file, const struct profile *profile, uint32_t text)
+{
+    print_comm(file, profile_text(profile, text));
+}
+
+static void print_frame_form(FILE *file, const struct profile *profile, uint32_t number)
+{
+    const struct profile_frame *frame = profile_frame(profile, number);
+    escaped_print(file, profile_text(profile, frame->name));
+    (void)fputs(" (", file);
+    if (frame->is_inlined != 0) {
+        (void)fputs("inlined", file);
+    } else if (frame->module == INTERN_NONE) {
+        (void)fputs(NO_MODULE, file);
+    } else {
+        print_module(file, profile_text(profile, profile->modules[frame->module].name));
+    }
+    (void)fputs(")\n", file);
+}
+
 /* The number of a task that has none, as one that has exited, is 0. */
 static uint64_t task_number(uint64_t number)
 {
     return number > INT32_MAX ? 0 : number;
 }
 
-static void put_form(struct perf_script *writer, struct text_forms *forms, uint32_t text)
+static void put_form(struct perf_script *writer, struct text_forms *forms, uint32_t number)
 {
-    const struct text_form *form = text_forms_get(forms, text);
+    const struct text_form *form = text_forms_get(forms, number);
     if (form == NULL) {
         writer->fault = -ENOMEM;
         return;
@@ -135,30 +155,11 @@ static void put_event(struct perf_script *writer, const struct profile_sample *s
 /* Puts what a line of a frame begins with: a tab, the address in 16 columns, a space. */
 static void put_address(struct byte_out *out, uint64_t address)
 {
-    char digits[DIGITS_MAX];
-    size_t count = digits_hex(address, digits);
     char *into = byte_out_room(out, HEX_WIDTH + 2);
     into[0] = '\t';
     memset(into + 1, ' ', HEX_WIDTH + 1);
-    memcpy(into + 1 + HEX_WIDTH - count, digits, count);
+    (void)digits_hex(address, into + 1 + HEX_WIDTH - digits_hex_count(address));
     out->used_bytes += HEX_WIDTH + 2;
-}
-
-static void put_frame(struct perf_script *writer, uint32_t number, uint64_t address)
-{
-    const struct profile *profile = writer->profile;
-    const struct profile_frame *frame = profile_frame(profile, number);
-    put_address(&writer->out, address);
-    put_form(writer, &writer->functions, frame->name);
-    byte_out_text(&writer->out, " (");
-    if (frame->is_inlined != 0) {
-        byte_out_text(&writer->out, "inlined");
-    } else if (frame->module == INTERN_NONE) {
-        byte_out_text(&writer->out, NO_MODULE);
-    } else {
-        put_form(writer, &writer->modules, profile->modules[frame->module].name);
-    }
-    byte_out_text(&writer->out, ")\n");
 }
 
 static void put_sample(struct perf_script *writer, const struct profile_sample *sample)
@@ -169,7 +170,8 @@ static void put_sample(struct perf_script *writer, const struct profile_sample *
     place_walk_begin(&walk, writer->profile, sample);
     while (place_walk_next(&walk, &place)) {
         for (size_t i = 0; i < place.frame_count; i++) {
-            put_frame(writer, place.frames[i], place.address);
+            put_address(&writer->out, place.address);
+            put_form(writer, &writer->frames, place.frames[i]);
         }
     }
     if (profile_rooted(sample) == PROFILE_STACK_TRUNCATED) {
@@ -196,13 +198,22 @@ static void print_lost(FILE *file, const struct profile *profile, uint64_t perio
     }
 }
 
+/* Fetches into the CPU's cache what will be needed for the sample so far behind the one `at`. */
+static void fetch_ahead(const struct profile *profile, const uint32_t *order, size_t at)
+{
+    if (profile->sample_count - at > AHEAD) {
+        const struct profile_sample *sample = &profile->samples[order[at + AHEAD]];
+        intern_fetch_bytes(&profile->chains, sample->chain);
+        intern_fetch_bytes(&profile->stacks, sample->user_stack);
+    }
+}
+
 /* Returns 0, or -ENOMEM. */
 static int put_samples(struct perf_script *writer)
 {
     const struct profile *profile = writer->profile;
-    if (text_forms_init(&writer->comms, profile, print_comm) < 0 ||
-        text_forms_init(&writer->functions, profile, escaped_print) < 0 ||
-        text_forms_init(&writer->modules, profile, print_module) < 0) {
+    if (text_forms_init(&writer->comms, profile, print_comm_form) < 0 ||
+        text_forms_init_frames(&writer->frames, profile, print_frame_form) < 0) {
         return -ENOMEM;
     }
     cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_TIME);
@@ -210,6 +221,7 @@ static int put_samples(struct perf_script *writer)
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->sample_count && writer->fault == 0; i++) {
+        fetch_ahead(profile, order, i);
         put_sample(writer, &profile->samples[order[i]]);
     }
     byte_out_flush(&writer->out);

@@ -19,7 +19,9 @@
 #include <string.h>
 
 #define BUILD_ID_BYTES ((size_t)64)
-#define COUNTER_BITS   8 /* of the number of a session's counter */
+#define COUNTER_BITS   8  /* of the number of a session's counter */
+#define SAMPLE_FIELD   66 /* of a packet */
+#define RECENT_COUNT   ((size_t)256)
 
 enum {
     CLOCK_ID_REALTIME = 1,
@@ -35,7 +37,8 @@ struct task_key {
     uint64_t pid;
     uint64_t tid;
     uint32_t name; /* of the profile's texts */
-    uint32_t is_process;
+    uint16_t is_process;
+    uint16_t is_written;
 };
 
 /* Whose a process is. Both are always written, since one that is left out would stay as it was. */
@@ -48,9 +51,10 @@ struct perfetto_packets {
     const struct profile *profile; /* borrowed */
     struct perfetto_sequence sequence;
     struct perfetto_interned interned;
-    struct intern tasks;           /* struct task_key; those that were written */
-    struct intern labeled;         /* pids of processes that have labels */
-    struct process_labels *labels; /* owned; of each of these, as written last */
+    struct intern tasks;                  /* struct task_key; those that were written */
+    struct task_key recent[RECENT_COUNT]; /* some of these, by number of the task */
+    struct intern labeled;                /* pids of processes that have labels */
+    struct process_labels *labels;        /* owned; of each of these, as written last */
     size_t label_capacity;
     size_t symbol_count;   /* of the profile, when late names were written last */
     uint64_t counter_base; /* of the numbers of counters: differs by session */
@@ -119,14 +123,19 @@ static void write_task(struct perfetto_packets *writer, const struct task_key *k
 /* Writes the name of a sample's process or thread if it is new. */
 static void add_task(struct perfetto_packets *writer, const struct task_key *key, uint64_t time_ns)
 {
+    struct task_key *recent =
+        &writer->recent[(key->is_process ? key->pid : key->tid + 1) % RECENT_COUNT];
     size_t known_count = writer->tasks.item_count;
     uint32_t item = 0;
-    if (key->name == INTERN_NONE) {
+    if (key->name == INTERN_NONE || memcmp(recent, key, sizeof *key) == 0) {
         return;
     }
     if (intern_add(&writer->tasks, key, sizeof *key, &item) < 0) {
         writer->sequence.fault = -ENOMEM;
-    } else if (item == known_count) {
+        return;
+    }
+    *recent = *key;
+    if (item == known_count) {
         write_task(writer, key, time_ns);
     }
 }
@@ -194,29 +203,29 @@ static void add_labels(struct perfetto_packets *writer, const struct profile_sam
 int perfetto_packets_sample(struct perfetto_packets *writer, const struct profile_sample *sample)
 {
     const struct task_key process = {
-        .pid = sample->pid, .name = sample->process_name, .is_process = true};
+        .pid = sample->pid, .name = sample->process_name, .is_process = true, .is_written = true};
     const struct task_key thread = {.pid = sample->pid,
                                     .tid = sample->tid,
-                                    .name = profile_thread_name(writer->profile, sample)};
+                                    .name = profile_thread_name(writer->profile, sample),
+                                    .is_written = true};
     add_task(writer, &process, sample->time_ns);
     add_task(writer, &thread, sample->time_ns);
     add_labels(writer, sample);
-    Perfetto__PerfSample message = PERFETTO__PERF_SAMPLE__INIT;
-    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-    message.has_cpu = true;
-    message.cpu = sample->cpu;
-    message.has_pid = true;
-    message.pid = task_number(sample->pid);
-    message.has_tid = true;
-    message.tid = task_number(sample->tid);
-    message.has_callstack_iid = true;
-    message.callstack_iid = perfetto_interned_stack(&writer->interned, sample);
-    message.has_cpu_mode = true;
-    message.cpu_mode = sample->in_kernel ? MODE_KERNEL : MODE_USER;
-    packet.has_timestamp = true;
-    packet.timestamp = sample->time_ns;
-    packet.perf_sample = &message;
-    perfetto_sequence_write(&writer->sequence, &packet);
+    /* The fields of a PerfSample, by their numbers from 1 on. */
+    const uint64_t fields[] = {
+        sample->cpu,
+        task_number(sample->pid),
+        task_number(sample->tid),
+        perfetto_interned_stack(&writer->interned, sample),
+        sample->in_kernel ? MODE_KERNEL : MODE_USER,
+    };
+    uint8_t message[PERFETTO_PACKED_BYTES_MAX];
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        bytes += message_number(i + 1, fields[i], message + bytes);
+    }
+    perfetto_sequence_write_packed(&writer->sequence, sample->time_ns, SAMPLE_FIELD, message,
+                                   bytes);
     return writer->sequence.fault;
 }
 

@@ -30,6 +30,12 @@ void perfetto_sequence_done(struct perfetto_sequence *sequence);
 /* Writes a packet, with what was gathered. */
 void perfetto_sequence_write(struct perfetto_sequence *sequence, Perfetto__TracePacket *packet);
 
+/* Writes a packet of the field `field` alone, a message that is packed already, and of the time.
+ * For what there are millions of: protobuf-c walks over the descriptions of all fields. */
+#define PERFETTO_PACKED_BYTES_MAX ((size_t)128)
+void perfetto_sequence_write_packed(struct perfetto_sequence *sequence, uint64_t time_ns,
+                                    uint32_t field, const uint8_t *message, size_t message_bytes);
+
 /* Gathers a field of InternedData. */
 void perfetto_sequence_gather(struct perfetto_sequence *sequence, uint32_t field,
                               const ProtobufCMessage *message);

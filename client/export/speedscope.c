@@ -11,10 +11,14 @@
 #include "cleanup.h"
 #include "export_books.h"
 #include "json_out.h"
+#include "number_list.h"
 #include "sample_order.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+#define AHEAD_SAMPLE ((size_t)32) /* so many samples ahead they are fetched, and their stacks */
+#define AHEAD_CHAIN  ((size_t)16)
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
@@ -22,6 +26,7 @@ struct speedscope {
     const struct profile *profile;
     const uint32_t *order; /* borrowed; of the samples */
     struct json_out out;
+    struct number_list numbers;
     uint64_t weight; /* of a sample */
     bool is_time;    /* and whether that is nanoseconds */
 };
@@ -73,19 +78,32 @@ static void print_frames(struct speedscope *writer)
     json_out_end(out, '}');
 }
 
-static void print_stack(struct speedscope *writer, const struct profile_sample *sample)
+static void put_stack(struct speedscope *writer, const struct profile_sample *sample)
 {
-    struct json_out *out = &writer->out;
+    struct number_list *numbers = &writer->numbers;
     size_t count = 0;
     const uint32_t *frames = profile_chain(writer->profile, sample->chain, &count);
-    json_out_begin(out, NULL, '[');
+    number_list_open(numbers);
     if (profile_rooted(sample) == PROFILE_STACK_TRUNCATED) {
-        json_out_u64(out, NULL, truncated_frame(writer));
+        number_list_add(numbers, truncated_frame(writer));
     }
     for (; count > 0; count--) {
-        json_out_u64(out, NULL, frames[count - 1]);
+        number_list_add(numbers, frames[count - 1]);
     }
-    json_out_end(out, ']');
+    number_list_close(numbers);
+}
+
+/* Fetches into the CPU's cache what will be needed for the sample so far behind the one `at`. */
+static void fetch_ahead(const struct speedscope *writer, size_t at, size_t end)
+{
+    const struct profile *profile = writer->profile;
+    if (end - at > AHEAD_SAMPLE) {
+        __builtin_prefetch(&profile->samples[writer->order[at + AHEAD_SAMPLE]]);
+    }
+    if (end - at > AHEAD_CHAIN) {
+        intern_fetch_bytes(&profile->chains,
+                           profile->samples[writer->order[at + AHEAD_CHAIN]].chain);
+    }
 }
 
 static void begin_profile(struct speedscope *writer, const char *name, uint64_t weight)
@@ -97,18 +115,18 @@ static void begin_profile(struct speedscope *writer, const char *name, uint64_t 
     json_out_string(out, "unit", writer->is_time ? "nanoseconds" : "none");
     json_out_u64(out, "startValue", 0);
     json_out_u64(out, "endValue", weight);
-    json_out_begin(out, "samples", '[');
+    number_list_begin(&writer->numbers, out, "samples");
 }
 
 static void end_profile(struct speedscope *writer, size_t count, uint64_t weight)
 {
     struct json_out *out = &writer->out;
-    json_out_end(out, ']');
-    json_out_begin(out, "weights", '[');
+    number_list_end(&writer->numbers, out);
+    number_list_begin(&writer->numbers, out, "weights");
     for (size_t i = 0; i < count; i++) {
-        json_out_u64(out, NULL, weight);
+        number_list_add(&writer->numbers, weight);
     }
-    json_out_end(out, ']');
+    number_list_end(&writer->numbers, out);
     json_out_end(out, '}');
 }
 
@@ -127,7 +145,8 @@ static int print_process(struct speedscope *writer, size_t first, size_t end)
     }
     begin_profile(writer, title, (end - first) * writer->weight);
     for (size_t i = first; i < end; i++) {
-        print_stack(writer, &profile->samples[writer->order[i]]);
+        fetch_ahead(writer, i, end);
+        put_stack(writer, &profile->samples[writer->order[i]]);
     }
     end_profile(writer, end - first, writer->weight);
     return 0;
@@ -161,9 +180,9 @@ static void print_lost(struct speedscope *writer)
     uint64_t weight = export_books_lost(writer->profile) * writer->weight;
     if (weight > 0) {
         begin_profile(writer, "[lost]", weight);
-        json_out_begin(&writer->out, NULL, '[');
-        json_out_u64(&writer->out, NULL, lost_frame(writer));
-        json_out_end(&writer->out, ']');
+        number_list_open(&writer->numbers);
+        number_list_add(&writer->numbers, lost_frame(writer));
+        number_list_close(&writer->numbers);
         end_profile(writer, 1, weight);
     }
 }

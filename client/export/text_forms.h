@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The texts of a profile in the form that a format has them, each made once, when it is first
- * wanted: a function's name is in many frames, and a frame in many samples.
+ * What a format prints of a text of a profile, or of a frame, again and again: each made once, when
+ * it is first wanted. A function's name is in many frames, and a frame in many samples.
  */
 
 #include "profile.h"
@@ -17,16 +17,24 @@ struct text_form {
     size_t text_bytes;
 };
 
+/* Prints the form of a number: of a text, or of a frame. */
+typedef void text_form_fn(FILE *file, const struct profile *profile, uint32_t number);
+
 struct text_forms {
-    const struct profile *profile;               /* borrowed; with all its texts */
-    void (*print)(FILE *file, const char *text); /* prints the form */
-    struct text_form *forms;                     /* owned; by text of the profile */
+    const struct profile *profile; /* borrowed; with all its texts and frames */
+    text_form_fn *print;
+    struct text_form *forms; /* owned; by number */
+    size_t count;
+    FILE *memory; /* owned; where a form is printed, into the bytes that follow */
+    char *printed;
+    size_t printed_bytes;
 };
 
-/* Returns 0, or -ENOMEM. */
-int text_forms_init(struct text_forms *table, const struct profile *profile,
-                    void (*print)(FILE *file, const char *text));
+/* For the profile's texts, or its frames. Return 0, or -ENOMEM. */
+int text_forms_init(struct text_forms *table, const struct profile *profile, text_form_fn *print);
+int text_forms_init_frames(struct text_forms *table, const struct profile *profile,
+                           text_form_fn *print);
 void text_forms_done(struct text_forms *table);
 
-/* The form of a text; borrowed. NULL when there is no memory. */
-const struct text_form *text_forms_get(struct text_forms *table, uint32_t text);
+/* The form of a number; borrowed. NULL when there is no memory. */
+const struct text_form *text_forms_get(struct text_forms *table, uint32_t number);
