@@ -20,6 +20,7 @@
 #define FREQUENCY_HZ_MAX UINT64_C(100000)
 #define OPTIONS_MAX      32
 #define LONG_FIRST       0x100 /* what getopt_long() calls a long option: this and its index */
+#define OPERAND          1     /* what it calls an operand, where it hands these out too */
 
 /* What --json asks of messages too. The process has one command line, so it is kept here. */
 static bool says_json;
@@ -105,7 +106,10 @@ static void add_option(struct getopt_tables *tables, const struct verb_option *o
 static void make_tables(const struct command_line *line, struct getopt_tables *ret)
 {
     *ret = (struct getopt_tables){0};
-    (void)snprintf(ret->letters, sizeof ret->letters, line->has_command ? "+:" : ":");
+    (void)snprintf(ret->letters, sizeof ret->letters, "%s:",
+                   line->has_command            ? "+"
+                   : line->take_operand != NULL ? "-"
+                                                : "");
     for (int i = 0; i < OPTIONS_MAX && !is_end(&line->options[i]); i++) {
         add_option(ret, &line->options[i], LONG_FIRST + i);
     }
@@ -213,6 +217,16 @@ static int refuse_option(const struct command_line *line, const struct getopt_ta
                           word);
 }
 
+/* Takes the operands behind "--". */
+static int take_rest(const struct command_line *line, int argc, char **argv, char *request)
+{
+    int status = EXIT_DONE;
+    for (; optind < argc && status == EXIT_DONE; optind++) {
+        status = line->take_operand(line, NULL, argv[optind], request + line->operand_at);
+    }
+    return status == EXIT_DONE ? OPTIONS_TAKEN : status;
+}
+
 /* `has_dashes`: it was "--" that ended the options. */
 static int take_operands(const struct command_line *line, int argc, char **argv, bool has_dashes,
                          char *request)
@@ -296,18 +310,22 @@ int options_take(const struct command_line *line, int argc, char **argv, void *r
         if (code == '?') {
             return refuse_option(line, &tables, argv[optind - 1]);
         }
-        const struct verb_option *option = find_option(line, code);
+        const struct verb_option *option = code == OPERAND ? NULL : find_option(line, code);
         if (option == &help_option) {
             print_help(line);
             return EXIT_DONE;
         }
-        int status = option->take(line, option, optarg, (char *)request + option->at);
+        int status =
+            option == NULL
+                ? line->take_operand(line, NULL, optarg, (char *)request + line->operand_at)
+                : option->take(line, option, optarg, (char *)request + option->at);
         if (status != EXIT_DONE) {
             return status;
         }
         taken = optind;
     }
-    return take_operands(line, argc, argv, optind > taken, request);
+    return line->take_operand != NULL ? take_rest(line, argc, argv, request)
+                                      : take_operands(line, argc, argv, optind > taken, request);
 }
 
 bool options_number(const char *text, uint64_t maximum, uint64_t *ret)

@@ -156,10 +156,9 @@ void page_close(struct page *page)
 const char *page_style(const struct page *page, enum page_style style)
 {
     static const char *const styles[] = {
-        [PAGE_PLAIN] = "\033[m",
-        [PAGE_TITLE] = "\033[1m",
-        [PAGE_WARNING] = "\033[33m",
-        [PAGE_HOT] = "\033[31m",
+        [PAGE_PLAIN] = "\033[m",   [PAGE_TITLE] = "\033[1m", [PAGE_WARNING] = "\033[33m",
+        [PAGE_HOT] = "\033[31m",   [PAGE_GREW] = "\033[31m", [PAGE_SHRANK] = "\033[36m",
+        [PAGE_FAINT] = "\033[90m",
     };
     return page->has_colours ? styles[style] : "";
 }

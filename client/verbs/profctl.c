@@ -27,6 +27,7 @@ static const struct {
     {"close", "end it", verb_close},
     {"top", "show where the time goes now", verb_top},
     {"report", "show where the time of a recording went", verb_report},
+    {"diff", "show what grew and shrank between recordings", verb_diff},
     {"export", "convert a recording for another program", verb_export},
     {"flamegraph", "draw a recording as a page for the browser", verb_flamegraph},
     {"view", "show a recording in a viewer in the browser", verb_view},
@@ -50,7 +51,7 @@ static int print_help(void)
                  "  profctl --version     prints the version\n\n"
                  "The daemon is asked at --socket PATH, else at CPU_PROFILERD_SOCKET, else at\n"
                  "/run/cpu-profilerd/control.sock.\n"
-                 "Exit status: 0 done, 1 failed, 2 wrong usage.\n");
+                 "Exit status: 0 done, 1 failed, 2 wrong usage; 3 of diff --fail-above.\n");
     return EXIT_DONE;
 }
 

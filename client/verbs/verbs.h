@@ -8,6 +8,7 @@
 
 int verb_check(int argc, char **argv);
 int verb_close(int argc, char **argv);
+int verb_diff(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_export(int argc, char **argv);

@@ -55,10 +55,11 @@ client/read/*                 common json library cli status recording attach pa
 client/record/*               common json config library cli status recording doctor attach packets | cjson
 client/top/*                  common json fxt library cli status recording profile doctor packets record | cjson ncurses
 client/report/*               common json cli profile lines doctor    | cjson
+client/diff/*                 common json cli profile report         | cjson
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
 client/flamegraph/*           common json cli profile                 | cjson zlib
-client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record top report export dump view flamegraph | cjson
+client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record top report diff export dump view flamegraph | cjson
 '
 
 # Both leave their answer in `group`, as set_rule() does in `rule`: a subshell for each include would take seconds.

@@ -28,6 +28,8 @@ tells() {
 tells "$bin/threads" --seconds 0.3 : alpha_spin bravo_spin charlie_spin
 tells "$bin/forker" --seconds 0.3 : forked_spin brief_spin
 tells "$bin/brief" : brief_spin
+tells "$bin/chores" --seconds 0.3 : parts
+tells "$bin/chores" --seconds 0.3 5 : parts
 tells "$bin/in_step" 1000 --seconds 0.3 : work_0 work_1
 tells "$bin/napper" 3000 3000 --seconds 0.3 : nap_spin nap_sleep
 tells "$bin/dlopener" --seconds 0.7 : early_spin late_spin

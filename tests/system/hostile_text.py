@@ -78,6 +78,9 @@ def check_reading(profctl, path):
             complain("folded", f"is no stack: {line!r}")
     parse("speedscope", run(profctl, "export", path, "--format", "speedscope", status=0))
     run(profctl, "export", path, "--format", "callgrind", status=0)
+    for by in ("function", "stack", "module", "command", "thread", "unit", "container", "user"):
+        run(profctl, "diff", path, path, "-n", "0", "--by", by, status=0)
+        parse("diff --json", run(profctl, "diff", path, path, "-n", "0", "--by", by, "--json", status=0))
     run(profctl, "dump", path, status=0)
     lines = run(profctl, "dump", "--json", path, status=0).split(b"\n")
     return [parse("dump --json", line) or {} for line in lines if line]
@@ -135,7 +138,7 @@ def check_recording(profctl, maker, folder):
 
 def check_words(profctl, path):
     """What is wrong on the command line is quoted."""
-    for verb in ("record", "start", "stop", "read", "close", "report", "export", "dump", "status", "check"):
+    for verb in ("record", "start", "stop", "read", "close", "report", "diff", "export", "dump", "status", "check"):
         run(profctl, verb, b"--" + FILE_NAME, status=2)
         run(profctl, verb, "--socket", path, environment={"CPU_PROFILERD_SOCKET": "/nowhere"})
     run(profctl, FILE_NAME, status=2)

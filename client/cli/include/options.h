@@ -16,6 +16,7 @@ enum exit_status {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,
     EXIT_WRONG_USAGE = 2,
+    EXIT_ABOVE_LIMIT = 3, /* of `diff --fail-above`: something grew more than was allowed */
 };
 
 /* What options_take() and its helpers return when the verb goes on; else an exit status. */
@@ -55,6 +56,9 @@ struct command_line {
     bool has_command;                  /* the operands are a command after "--", or none */
     size_t operand_at; /* in the request: const char *, or char ** of a command; stays without */
     size_t second_at;  /* of a second recording, which may be left out; 0: it takes only one */
+    option_take_fn *take_operand; /* takes each of any number of operands, and options between them,
+                                   * in the order of the line, into what is at `operand_at`; without
+                                   * an option. NULL: there is one operand at most, or two */
 };
 
 /*

@@ -39,7 +39,10 @@ enum page_style {
     PAGE_PLAIN,
     PAGE_TITLE,
     PAGE_WARNING,
-    PAGE_HOT, /* a large number */
+    PAGE_HOT,  /* a large number */
+    PAGE_GREW, /* as against another recording */
+    PAGE_SHRANK,
+    PAGE_FAINT, /* what is there for completeness */
 };
 
 /* What begins a style; PAGE_PLAIN ends it. "" on a page without colours. */

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A comparison from its first recording to its rows, in their order.
+ */
+#include "diff.h"
+
+#include "cleanup.h"
+#include "compare.h"
+#include "diff_parts.h"
+#include "fault.h"
+#include "grow.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+const char *diff_by_name(enum diff_by by)
+{
+    static const char *const names[] = {
+        [DIFF_BY_FUNCTION] = "function",   [DIFF_BY_STACK] = "stack",   [DIFF_BY_MODULE] = "module",
+        [DIFF_BY_COMMAND] = "command",     [DIFF_BY_THREAD] = "thread", [DIFF_BY_UNIT] = "unit",
+        [DIFF_BY_CONTAINER] = "container", [DIFF_BY_USER] = "user",
+    };
+    return names[by];
+}
+
+struct diff *diff_new(const struct diff_options *options)
+{
+    struct diff *diff = calloc(1, sizeof *diff);
+    if (diff != NULL) {
+        diff->options = *options;
+        diff->items.by = options->by;
+    }
+    return diff;
+}
+
+struct diff *diff_free(struct diff *diff)
+{
+    if (diff == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < diff->part_count; i++) {
+        struct part *part = &diff->parts[i];
+        fold_done(&part->fold);
+        free(part->name);
+        for (enum part_fact fact = 0; fact < FACTS; fact++) {
+            free(part->facts[fact]);
+        }
+    }
+    for (size_t i = 0; i < diff->warning_count; i++) {
+        free(diff->warnings[i]);
+    }
+    free(diff->warnings);
+    free(diff->parts);
+    free(diff->rows);
+    diff_items_done(&diff->items);
+    free(diff);
+    return NULL;
+}
+
+void diff_freep(struct diff **diff)
+{
+    *diff = diff_free(*diff);
+}
+
+int diff_add(struct diff *diff, enum diff_side side, const struct profile *profile,
+             const char *name, double work)
+{
+    if (grow(diff->parts, diff->part_capacity, diff->part_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    struct part *part = &diff->parts[diff->part_count++];
+    *part = (struct part){.side = side, .name = strdup(name), .work = work};
+    diff->counts[side]++;
+    int r = part->name == NULL ? -ENOMEM : part_take_facts(part, profile);
+    return r < 0 ? r : fold_recording(&diff->items, profile, &part->fold);
+}
+
+int diff_warn(struct diff *diff, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) {
+        return -ENOMEM;
+    }
+    if (grow(diff->warnings, diff->warning_capacity, diff->warning_count + 1) < 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    diff->warnings[diff->warning_count++] = text;
+    return 0;
+}
+
+const char *diff_side_name(const struct diff *diff, enum diff_side side, char *into)
+{
+    const char *name = "";
+    for (size_t i = 0; i < diff->part_count; i++) {
+        name = diff->parts[i].side == side ? diff->parts[i].name : name;
+    }
+    if (diff->counts[side] == 1) {
+        (void)snprintf(into, DIFF_NAME_BYTES, "%s", name);
+    } else {
+        (void)snprintf(into, DIFF_NAME_BYTES, "%zu recordings", diff->counts[side]);
+    }
+    return into;
+}
+
+int diff_find_path(const struct diff *diff, uint32_t item, const char ***ret, size_t *ret_count)
+{
+    size_t depth = 0;
+    for (uint32_t at = item; at != INTERN_NONE; at = diff_items_get(&diff->items, at)->parent) {
+        depth++;
+    }
+    const char **names = calloc(depth + 1, sizeof *names);
+    if (names == NULL) {
+        return -ENOMEM;
+    }
+    *ret = names;
+    *ret_count = depth;
+    for (uint32_t at = item; at != INTERN_NONE; at = diff_items_get(&diff->items, at)->parent) {
+        names[--depth] = intern_text(&diff->items.texts, diff_items_get(&diff->items, at)->name);
+    }
+    return 0;
+}
+
+/* The larger of two changes by what rows are sorted by. */
+static int compare_changes(const struct diff_row *a, const struct diff_row *b, bool is_by_total)
+{
+    double left = fabs(is_by_total ? a->total.change : a->self.change);
+    double right = fabs(is_by_total ? b->total.change : b->self.change);
+    return (right > left) - (right < left);
+}
+
+static int compare_rows(const void *left, const void *right, void *userdata)
+{
+    const struct diff_row *a = left;
+    const struct diff_row *b = right;
+    const struct diff *diff = userdata;
+    bool is_by_total = diff->options.sorts_total;
+    int a_rank = 2 * (is_by_total ? a->total.is_sure : a->self.is_sure) +
+                 (a->self.is_sure || a->total.is_sure);
+    int b_rank = 2 * (is_by_total ? b->total.is_sure : b->self.is_sure) +
+                 (b->self.is_sure || b->total.is_sure);
+    int r = b_rank - a_rank;
+    r = r == 0 ? compare_changes(a, b, is_by_total) : r;
+    r = r == 0 ? compare_changes(a, b, !is_by_total) : r;
+    r = r == 0 ? strcmp(a->name, b->name) : r;
+    return r == 0 ? compare_u64(a->item, b->item) : r;
+}
+
+int diff_compare(struct diff *diff, struct fault *reterr)
+{
+    int r = diff_check(diff, reterr);
+    r = r < 0 ? r : diff_judge(diff);
+    if (r == 0 && diff->row_count > 0) {
+        qsort_r(diff->rows, diff->row_count, sizeof *diff->rows, compare_rows, diff);
+    }
+    return r;
+}
+
+const struct diff_row *diff_rows(const struct diff *diff, size_t *ret_count)
+{
+    *ret_count = diff->row_count;
+    return diff->rows;
+}
+
+const struct diff_row *diff_find_above(const struct diff *diff, double part, double *ret_part,
+                                       bool *ret_is_visible)
+{
+    const struct diff_row *most = NULL;
+    double whole = diff->wholes[DIFF_BEFORE];
+    *ret_part = part;
+    *ret_is_visible = true;
+    for (size_t i = 0; i < diff->row_count; i++) {
+        const struct diff_change *changes[] = {&diff->rows[i].self, &diff->rows[i].total};
+        for (size_t at = 0; at < sizeof changes / sizeof changes[0]; at++) {
+            const struct diff_change *change = changes[at];
+            *ret_is_visible =
+                *ret_is_visible && (!change->is_tested || change->visible <= part * whole);
+            if (change->is_sure && change->change > *ret_part * whole) {
+                *ret_part = change->change / whole;
+                most = &diff->rows[i];
+            }
+        }
+    }
+    return most;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Sees whether recordings may be compared. What they say of themselves may come from any user's
+ * file: what is of another type than it should be counts as not there. What changes the meaning of
+ * a function's samples is refused; what may be meant, such as another host, is said.
+ */
+#include "books_print.h"
+#include "cleanup.h"
+#include "diff_parts.h"
+#include "fault.h"
+#include "json.h"
+#include "session_facts.h"
+
+#include <string.h>
+
+#define DEPTH_MAX     16
+#define SEVERAL       "several kinds"
+#define MISSING_LIMIT 0.05
+#define NS_PER_S      1e9
+
+static const struct {
+    const char *what;
+    bool is_refused;
+} facts[] = {
+    [FACT_KERNEL_STACKS] = {"stacks of the kernel", true},
+    [FACT_UNWIND] = {"the way in which stacks were unwound", true},
+    [FACT_EVENTS] = {"the events that were sampled", true},
+    [FACT_TARGETS] = {"what was recorded", false},
+    [FACT_HOST] = {"the host", false},
+    [FACT_KERNEL] = {"the kernel's version", false},
+};
+
+/* Takes a text (taken; NULL: there is none) for a fact, which another session may have too. */
+static void add_fact(struct part *part, enum part_fact fact, char *text, bool is_first)
+{
+    bool is_same = is_first || (text != NULL && part->facts[fact] != NULL &&
+                                strcmp(text, part->facts[fact]) == 0);
+    if (is_same) {
+        free(part->facts[fact]);
+        part->facts[fact] = text;
+        return;
+    }
+    free(text);
+    free(part->facts[fact]);
+    part->facts[fact] = strdup(SEVERAL);
+}
+
+/* A member as it is written in JSON. Returned: free(). */
+static char *print_member(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return item == NULL ? NULL : cJSON_PrintUnformatted(item);
+}
+
+static void take_session(struct part *part, const char *json, bool is_first)
+{
+    cleanup_(json_freep) cJSON *session = NULL;
+    if (json_parse(json, strlen(json), DEPTH_MAX, &session, NULL) < 0) {
+        return;
+    }
+    const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
+    add_fact(part, FACT_KERNEL_STACKS, print_member(config, "kernel_stacks"), is_first);
+    add_fact(part, FACT_UNWIND, print_member(config, "unwind"), is_first);
+    add_fact(part, FACT_EVENTS, print_member(session, "events"), is_first);
+}
+
+static void take_text(char **from, char **into)
+{
+    free(*into);
+    *into = take_ptr(*from);
+}
+
+static double ticks_of(const struct profile *profile, const char *term)
+{
+    int64_t ticks = 0;
+    return books_print_total(profile->books_json, term, &ticks) && ticks > 0 ? (double)ticks : 0;
+}
+
+int part_take_facts(struct part *part, const struct profile *profile)
+{
+    struct session_facts session;
+    double between_s = (double)(profile->last_ns - profile->first_ns) / NS_PER_S;
+    for (size_t i = 0; i < profile->session_count; i++) {
+        take_session(part, profile->session_jsons[i], i == 0);
+    }
+    session_facts_take(profile, &session);
+    take_text(&session.targets, &part->facts[FACT_TARGETS]);
+    take_text(&session.host, &part->facts[FACT_HOST]);
+    take_text(&session.kernel, &part->facts[FACT_KERNEL]);
+    part->is_whole = session.is_whole;
+    session_facts_done(&session);
+    part->period_ns = profile_period_ns(profile);
+    part->length_s = books_print_length_s(profile->books_json, between_s);
+    part->expected = ticks_of(profile, "expected");
+    part->seen = part->expected - ticks_of(profile, "lost") - ticks_of(profile, "throttled") -
+                 ticks_of(profile, "missed") - ticks_of(profile, "dropped");
+    return 0;
+}
+
+/* Whether two recordings differ in a fact. A number of a process differs in every run. */
+static bool differs(const struct part *a, const struct part *b, enum part_fact fact)
+{
+    const char *left = a->facts[fact];
+    const char *right = b->facts[fact];
+    if (left == NULL || right == NULL) {
+        return left != right && fact == FACT_EVENTS;
+    }
+    bool are_processes = fact == FACT_TARGETS && strncmp(left, "process", 7) == 0 &&
+                         strncmp(right, "process", 7) == 0;
+    return strcmp(left, right) != 0 && !are_processes;
+}
+
+/* The first recording that differs from the first of all, or NULL. */
+static const struct part *find_differing(const struct diff *diff, enum part_fact fact)
+{
+    for (size_t i = 1; i < diff->part_count; i++) {
+        if (differs(&diff->parts[0], &diff->parts[i], fact)) {
+            return &diff->parts[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *fact_text(const struct part *part, enum part_fact fact)
+{
+    return part->facts[fact] == NULL ? "unknown" : part->facts[fact];
+}
+
+static int check_facts(struct diff *diff, struct fault *reterr)
+{
+    const struct part *first = &diff->parts[0];
+    for (enum part_fact fact = 0; fact < FACTS; fact++) {
+        const struct part *other = find_differing(diff, fact);
+        if (other == NULL) {
+            continue;
+        }
+        if (facts[fact].is_refused && !diff->options.has_force) {
+            return fault_set(reterr, EINVAL,
+                             "%s: differ (%s: %s, %s: %s), so that the same function has other "
+                             "samples; --force compares it all the same",
+                             facts[fact].what, first->name, fact_text(first, fact), other->name,
+                             fact_text(other, fact));
+        }
+        if (diff_warn(diff, "%s differs: %s has %s, and %s %s", facts[fact].what, first->name,
+                      fact_text(first, fact), other->name, fact_text(other, fact)) < 0) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+static int check_parts(struct diff *diff, struct fault *reterr)
+{
+    const struct part *first = &diff->parts[0];
+    int r = 0;
+    for (size_t i = 0; i < diff->part_count && r == 0; i++) {
+        const struct part *part = &diff->parts[i];
+        if (part->fold.sample_count == 0) {
+            return fault_set(reterr, EINVAL, "%s: has no samples to compare", part->name);
+        }
+        if (part->expected > 0 && part->seen < (1 - MISSING_LIMIT) * part->expected) {
+            r = diff_warn(diff,
+                          "%s: %.0f %% of the ticks are missing, which may be those of a "
+                          "function that grew",
+                          part->name, 100 * (1 - part->seen / part->expected));
+        }
+        if (r == 0 && part->period_ns != first->period_ns) {
+            r = diff_warn(diff,
+                          "the rates differ: %s has a sample each %.6g ms, and %s each %.6g ms",
+                          first->name, (double)first->period_ns / 1e6, part->name,
+                          (double)part->period_ns / 1e6);
+        }
+    }
+    return r;
+}
+
+/* Whether the ticks that were seen are known of all recordings, and are those of what is compared.
+ */
+static bool has_ticks(const struct diff *diff)
+{
+    bool is_known = !diff->options.is_part_of_time;
+    for (size_t i = 0; i < diff->part_count; i++) {
+        is_known = is_known && diff->parts[i].seen > 0;
+    }
+    return is_known;
+}
+
+static void choose_per(struct diff *diff)
+{
+    bool is_whole = has_ticks(diff) && !diff->options.is_part;
+    for (size_t i = 0; i < diff->part_count; i++) {
+        is_whole = is_whole && diff->parts[i].is_whole;
+    }
+    if (diff->options.per == DIFF_PER_ANY) {
+        diff->options.per = is_whole ? DIFF_PER_TIME : DIFF_PER_CPU;
+    }
+}
+
+/* By what a recording's samples are divided. */
+static double divisor_of(const struct part *part, enum diff_per per)
+{
+    double missed = part->seen > 0 ? part->expected / part->seen : 1;
+    switch (per) {
+    case DIFF_PER_TIME:
+        return part->seen;
+    case DIFF_PER_WORK:
+        return part->work / ((double)part->period_ns / NS_PER_S * missed);
+    case DIFF_PER_ANY:
+    case DIFF_PER_CPU:
+        break;
+    }
+    return (double)part->fold.sample_count;
+}
+
+static int find_divisors(struct diff *diff, struct fault *reterr)
+{
+    double samples[DIFF_SIDES] = {0};
+    double divisors[DIFF_SIDES] = {0};
+    choose_per(diff);
+    if (diff->options.per == DIFF_PER_TIME && !has_ticks(diff)) {
+        return fault_set(reterr, EINVAL,
+                         "--per time: the ticks that there were %s; --per cpu needs none",
+                         diff->options.is_part_of_time ? "in a part of the time are not known"
+                                                       : "are not known, for want of books");
+    }
+    for (size_t i = 0; i < diff->part_count; i++) {
+        struct part *part = &diff->parts[i];
+        if (diff->options.per == DIFF_PER_WORK && part->period_ns == 0) {
+            return fault_set(reterr, EINVAL,
+                             "--per: %s: does not say how much time a sample stands for",
+                             part->name);
+        }
+        part->divisor = divisor_of(part, diff->options.per);
+        samples[part->side] += (double)part->fold.sample_count;
+        divisors[part->side] += part->divisor;
+    }
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        diff->wholes[side] = samples[side] / divisors[side];
+    }
+    return 0;
+}
+
+int diff_check(struct diff *diff, struct fault *reterr)
+{
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        if (diff->counts[side] == 0) {
+            return fault_set(reterr, EINVAL, "a side has no recording");
+        }
+    }
+    int r = check_facts(diff, reterr);
+    r = r < 0 ? r : check_parts(diff, reterr);
+    return r < 0 ? r : find_divisors(diff, reterr);
+}

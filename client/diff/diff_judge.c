@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Adds the recordings of each side up and says which changes are sure. The noise of a side is what
+ * its recordings have in themselves, and how much one run differs from the next. The latter is
+ * learned from the functions that are measured well: between the recordings of a side, or where
+ * there is one on each, from one side to the other, in that most functions did not change. Where a
+ * side has several recordings, each function's own difference between them counts too, moderated by
+ * those of the others; one that differs far more than others is judged by itself. Self and total
+ * are tests of one family.
+ */
+#include "cleanup.h"
+#include "diff_parts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define TESTED_SAMPLES  10   /* that both sides must have together */
+#define WELL_MEASURED   0.01 /* the square of the relative noise of what is learned from; */
+#define FAIRLY_MEASURED 0.04 /* if these are too few */
+#define ASSUMED_PART    0.01 /* how much runs differ in what they spend their time with, */
+#define ASSUMED_COST    0.03 /* and in how much time they have or need */
+#define RUNS_FREEDOM    4.0  /* of the spread as that of one function: some differ far more */
+#define OWN_LIMIT       0.01 /* the probability up to which a function is unlike others */
+#define SEEN_LIMIT      0.4  /* of Student's distribution: 4 of 5 to one side */
+#define SELF            0
+#define TOTAL           1
+#define MEASURES        2
+
+/* Sums over the recordings of a side. */
+struct side_sum {
+    double samples;
+    double variance;
+    double variance_freedom; /* sum of squared variances by their degrees of freedom */
+    double squares;          /* of the recordings' samples */
+    double products;         /* of them with the divisors */
+};
+
+/* Of one item, self or total. */
+struct pair_sum {
+    struct side_sum sides[DIFF_SIDES];
+};
+
+struct judging {
+    struct diff *diff;
+    enum fold_given given;
+    struct pair_sum *sums; /* owned; of each item self and total */
+    size_t item_count;
+    double divisor_squares[DIFF_SIDES];
+    double freedom; /* of what is between the recordings of a side; 0: there is one on each */
+    struct excess excess;
+    double *sorted; /* owned; probabilities */
+};
+
+static void judging_done(struct judging *judging)
+{
+    free(judging->sums);
+    free(judging->sorted);
+}
+
+static void add_count(struct side_sum *sum, const struct fold_count *count, enum fold_given given,
+                      double divisor)
+{
+    double samples = count->samples;
+    double variance = count->noise[given].variance;
+    sum->samples += samples;
+    sum->variance += variance;
+    sum->variance_freedom += variance * variance / (double)count->noise[given].freedom;
+    sum->squares += samples * samples;
+    sum->products += samples * divisor;
+}
+
+static int add_up(struct judging *judging)
+{
+    struct diff *diff = judging->diff;
+    judging->item_count = diff->items.items.item_count;
+    judging->sums = calloc(judging->item_count + 1, MEASURES * sizeof *judging->sums);
+    if (judging->sums == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < diff->part_count; i++) {
+        const struct part *part = &diff->parts[i];
+        diff->divisors[part->side] += part->divisor;
+        judging->divisor_squares[part->side] += part->divisor * part->divisor;
+        for (size_t at = 0; at < part->fold.tally_count; at++) {
+            const struct fold_tally *tally = &part->fold.tallies[at];
+            struct pair_sum *sums = &judging->sums[MEASURES * (size_t)tally->item];
+            add_count(&sums[SELF].sides[part->side], &tally->self, judging->given, part->divisor);
+            add_count(&sums[TOTAL].sides[part->side], &tally->total, judging->given, part->divisor);
+        }
+    }
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        judging->freedom += (double)(diff->counts[side] - 1);
+    }
+    return 0;
+}
+
+/* The squares of what the spread between runs is a part of. Of parts of a whole only what is moved
+ * between a function and the others. */
+static double squares_of(const struct judging *judging, const struct side_sum *sum,
+                         enum diff_side side)
+{
+    double others = judging->diff->options.per == DIFF_PER_CPU
+                        ? 1 - sum->samples / judging->diff->divisors[side]
+                        : 1;
+    return sum->squares * others * others;
+}
+
+/* The variance of a side's sum by what is within its recordings. Each may miss a sample. */
+static double variance_within(const struct judging *judging, const struct side_sum *sum,
+                              enum diff_side side)
+{
+    return sum->variance + (double)judging->diff->counts[side];
+}
+
+/* The same by how its recordings differ from one another. */
+static double variance_between(const struct judging *judging, const struct side_sum *sum,
+                               enum diff_side side)
+{
+    double count = (double)judging->diff->counts[side];
+    double value = sum->samples / judging->diff->divisors[side];
+    double squares =
+        sum->squares - 2 * value * sum->products + value * value * judging->divisor_squares[side];
+    return fmax(squares, 0) * count / (count - 1);
+}
+
+static double value_of(const struct judging *judging, const struct pair_sum *sum,
+                       enum diff_side side)
+{
+    return sum->sides[side].samples / judging->diff->divisors[side];
+}
+
+/* What a sum says of how runs differ: of each side with several recordings, or of both. Returns how
+ * many contrasts that are. */
+static size_t find_contrasts(const struct judging *judging, const struct pair_sum *sum,
+                             double measured, struct contrast *ret)
+{
+    struct contrast both = {.freedom = 1};
+    size_t count = 0;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        const struct side_sum *of_side = &sum->sides[side];
+        double divisor = judging->diff->divisors[side];
+        double within = variance_within(judging, of_side, side);
+        double squares = squares_of(judging, of_side, side);
+        bool is_well = within < measured * squares;
+        both.variance += within / (divisor * divisor);
+        both.scale += squares / (divisor * divisor);
+        if (judging->diff->counts[side] > 1 && is_well) {
+            ret[count++] =
+                (struct contrast){variance_between(judging, of_side, side),
+                                  (double)(judging->diff->counts[side] - 1), within, squares};
+        }
+    }
+    if (judging->freedom > 0 || both.variance >= measured * both.scale) {
+        return count;
+    }
+    double change = value_of(judging, sum, DIFF_AFTER) - value_of(judging, sum, DIFF_BEFORE);
+    both.square = change * change;
+    ret[0] = both;
+    return 1;
+}
+
+static struct spread learn_from(const struct judging *judging, double measured,
+                                struct contrast *contrasts)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < judging->item_count; i++) {
+        count += find_contrasts(judging, &judging->sums[MEASURES * i + SELF], measured,
+                                &contrasts[count]);
+    }
+    return spread_learn(contrasts, count);
+}
+
+static int learn_spread(struct judging *judging)
+{
+    struct verdict *verdict = &judging->diff->verdict;
+    cleanup_(freep) struct contrast *contrasts =
+        calloc(judging->item_count + 1, DIFF_SIDES * sizeof *contrasts);
+    if (contrasts == NULL) {
+        return -ENOMEM;
+    }
+    verdict->spread = learn_from(judging, WELL_MEASURED, contrasts);
+    if (verdict->spread.freedom <= 0) {
+        verdict->spread = learn_from(judging, FAIRLY_MEASURED, contrasts);
+    }
+    verdict->is_assumed = verdict->spread.freedom <= 0;
+    if (verdict->is_assumed) {
+        verdict->spread.part =
+            judging->diff->options.per == DIFF_PER_CPU ? ASSUMED_PART : ASSUMED_COST;
+    }
+    return 0;
+}
+
+/* The variance of a side's sum, with how much runs differ. */
+static double variance_of(const struct judging *judging, const struct side_sum *sum,
+                          enum diff_side side)
+{
+    double part = judging->diff->verdict.spread.part;
+    return variance_within(judging, sum, side) + part * part * squares_of(judging, sum, side);
+}
+
+/* How many times more a sum varies between recordings than it should. */
+static double factor_of(const struct judging *judging, const struct pair_sum *sum)
+{
+    double factor = 0;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        double freedom = (double)(judging->diff->counts[side] - 1);
+        if (freedom > 0) {
+            factor += freedom / judging->freedom *
+                      variance_between(judging, &sum->sides[side], side) /
+                      variance_of(judging, &sum->sides[side], side);
+        }
+    }
+    return factor;
+}
+
+static bool is_well_measured(const struct judging *judging, const struct pair_sum *sum)
+{
+    bool is_well = true;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        const struct side_sum *of_side = &sum->sides[side];
+        is_well = is_well && variance_within(judging, of_side, side) <
+                                 WELL_MEASURED * squares_of(judging, of_side, side);
+    }
+    return is_well;
+}
+
+static int learn_excess(struct judging *judging)
+{
+    cleanup_(freep) double *factors = calloc(judging->item_count + 1, sizeof *factors);
+    size_t count = 0;
+    if (factors == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < judging->item_count && judging->freedom > 0; i++) {
+        const struct pair_sum *sum = &judging->sums[MEASURES * i + SELF];
+        if (is_well_measured(judging, sum)) {
+            factors[count++] = factor_of(judging, sum);
+        }
+    }
+    judging->excess = excess_learn(factors, count, judging->freedom);
+    return 0;
+}
+
+/* The noise of a change by what a sum itself has between the recordings of the sides. One without
+ * several has what it is expected to have, times what the other side has more than that. */
+static struct noise noise_of_own(const struct judging *judging, const struct pair_sum *sum,
+                                 double factor)
+{
+    struct noise noise = {0, 0};
+    double weights = 0;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        const struct side_sum *of_side = &sum->sides[side];
+        double square = judging->diff->divisors[side] * judging->diff->divisors[side];
+        double freedom = (double)(judging->diff->counts[side] - 1);
+        double expected = variance_of(judging, of_side, side);
+        double variance = freedom > 0 ? fmax(variance_between(judging, of_side, side), expected)
+                                      : expected * fmax(factor, 1);
+        freedom = freedom > 0 ? freedom : judging->freedom;
+        noise.variance += variance / square;
+        weights += variance * variance / (square * square * freedom);
+    }
+    noise.freedom = noise.variance * noise.variance / weights;
+    return noise;
+}
+
+/* The noise of a change. */
+static struct noise noise_of(const struct judging *judging, const struct pair_sum *sum)
+{
+    const struct spread *spread = &judging->diff->verdict.spread;
+    struct noise noise = {0, 0};
+    double weights = 0;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        const struct side_sum *of_side = &sum->sides[side];
+        double square = judging->diff->divisors[side] * judging->diff->divisors[side];
+        double runs = spread->part * spread->part * squares_of(judging, of_side, side) / square;
+        noise.variance += variance_of(judging, of_side, side) / square;
+        weights += of_side->variance_freedom / (square * square);
+        weights += runs * runs / RUNS_FREEDOM;
+    }
+    if (judging->freedom > 0) {
+        double factor = factor_of(judging, sum);
+        if (excess_probability(&judging->excess, factor, judging->freedom) < OWN_LIMIT) {
+            return noise_of_own(judging, sum, factor);
+        }
+        struct excess own = excess_moderate(&judging->excess, factor, judging->freedom);
+        return (struct noise){noise.variance * own.factor, own.freedom};
+    }
+    noise.freedom = weights > 0 ? noise.variance * noise.variance / weights : FREEDOM_MOST;
+    noise.freedom = fmin(noise.freedom, FREEDOM_MOST);
+    return noise;
+}
+
+static void take_change(const struct judging *judging, const struct pair_sum *sum, bool may_test,
+                        struct diff_change *ret)
+{
+    double samples = 0;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        ret->samples[side] = (uint64_t)sum->sides[side].samples;
+        ret->values[side] = value_of(judging, sum, side);
+        samples += sum->sides[side].samples;
+    }
+    ret->change = ret->values[DIFF_AFTER] - ret->values[DIFF_BEFORE];
+    ret->is_tested = may_test && samples >= TESTED_SAMPLES;
+    ret->probability = 1;
+    if (ret->is_tested) {
+        struct noise noise = noise_of(judging, sum);
+        ret->probability = student_two_sided(ret->change / sqrt(noise.variance), noise.freedom);
+    }
+}
+
+static const char *text_or_null(const struct diff *diff, uint32_t text)
+{
+    return text == INTERN_NONE ? NULL : intern_text(&diff->items.texts, text);
+}
+
+/* A build of a module on a side, as a key. */
+struct build {
+    uint32_t module;
+    uint32_t build_id;
+    uint32_t side;
+};
+
+static struct build build_of(const struct diff_item *item, enum diff_side side)
+{
+    return (struct build){item->module, item->build_id, (uint32_t)side};
+}
+
+/* Notes which builds have functions that are called by addresses; and without a build, which
+ * modules. */
+static int find_builds(const struct judging *judging, struct intern *builds)
+{
+    int r = 0;
+    for (size_t i = 0; i < judging->item_count && r == 0; i++) {
+        const struct diff_item *item = diff_items_get(&judging->diff->items, (uint32_t)i);
+        for (enum diff_side side = 0; side < DIFF_SIDES && r == 0; side++) {
+            struct build build = build_of(item, side);
+            uint32_t number = 0;
+            if (item->build_id != INTERN_NONE &&
+                judging->sums[MEASURES * i + TOTAL].sides[side].samples > 0) {
+                r = intern_add(builds, &build, sizeof build, &number);
+                build.build_id = INTERN_NONE;
+                r = r < 0 ? r : intern_add(builds, &build, sizeof build, &number);
+            }
+        }
+    }
+    return r;
+}
+
+/* Whether an item's name has no meaning on one of the sides, which has another build. */
+static bool is_unmatched(const struct diff_item *item, const struct intern *builds)
+{
+    bool is_other = false;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        struct build build = build_of(item, side);
+        bool has_build = intern_find(builds, &build, sizeof build) != INTERN_NONE;
+        build.build_id = INTERN_NONE;
+        is_other =
+            is_other || (!has_build && intern_find(builds, &build, sizeof build) != INTERN_NONE);
+    }
+    return item->build_id != INTERN_NONE && is_other;
+}
+
+static int make_rows(struct judging *judging)
+{
+    struct diff *diff = judging->diff;
+    cleanup_(intern_done) struct intern builds = {0};
+    diff->rows = calloc(judging->item_count + 1, sizeof *diff->rows);
+    if (diff->rows == NULL || find_builds(judging, &builds) < 0) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < judging->item_count; i++) {
+        const struct diff_item *item = diff_items_get(&diff->items, (uint32_t)i);
+        const struct pair_sum *sums = &judging->sums[MEASURES * i];
+        struct diff_row *row = &diff->rows[diff->row_count];
+        if (sums[TOTAL].sides[DIFF_BEFORE].samples + sums[TOTAL].sides[DIFF_AFTER].samples <= 0) {
+            continue;
+        }
+        *row = (struct diff_row){
+            .name = text_or_null(diff, item->name),
+            .module = text_or_null(diff, diff->items.paths[i]),
+            .build_id = text_or_null(diff, item->build_id),
+            .item = (uint32_t)i,
+            .is_unmatched = is_unmatched(item, &builds),
+        };
+        take_change(judging, &sums[SELF], !row->is_unmatched, &row->self);
+        take_change(judging, &sums[TOTAL], !row->is_unmatched, &row->total);
+        diff->unmatched_count += row->is_unmatched;
+        diff->row_count++;
+    }
+    return 0;
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* What is sure, and what could have been seen. */
+static void conclude_change(const struct judging *judging, struct diff_change *change,
+                            uint32_t item, size_t measure, double seen_probability)
+{
+    struct verdict *verdict = &judging->diff->verdict;
+    if (!change->is_tested) {
+        return;
+    }
+    struct noise noise = noise_of(judging, &judging->sums[MEASURES * (size_t)item + measure]);
+    change->is_sure = change->probability <= verdict->limit;
+    verdict->sure_count += change->is_sure;
+    change->visible = sqrt(noise.variance) * (student_limit(seen_probability, noise.freedom) +
+                                              student_limit(SEEN_LIMIT, noise.freedom));
+}
+
+static int conclude(struct judging *judging)
+{
+    struct diff *diff = judging->diff;
+    struct verdict *verdict = &diff->verdict;
+    judging->sorted = calloc(diff->row_count + 1, MEASURES * sizeof *judging->sorted);
+    if (judging->sorted == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < diff->row_count; i++) {
+        const struct diff_change *changes[] = {&diff->rows[i].self, &diff->rows[i].total};
+        for (size_t at = 0; at < MEASURES; at++) {
+            if (changes[at]->is_tested) {
+                judging->sorted[verdict->test_count++] = changes[at]->probability;
+            }
+        }
+        verdict->row_count += diff->rows[i].total.is_tested;
+    }
+    qsort(judging->sorted, verdict->test_count, sizeof *judging->sorted, compare_doubles);
+    verdict->limit =
+        discovery_limit(judging->sorted, verdict->test_count, diff->options.discovery_rate);
+    size_t accepted = 0;
+    while (accepted < verdict->test_count && judging->sorted[accepted] <= verdict->limit) {
+        accepted++;
+    }
+    /* One more change would have to be as clear as that. */
+    double seen_probability = diff->options.discovery_rate * (double)(accepted + 1) /
+                              (double)(verdict->test_count + (accepted == verdict->test_count));
+    for (size_t i = 0; i < diff->row_count; i++) {
+        struct diff_row *row = &diff->rows[i];
+        conclude_change(judging, &row->self, row->item, SELF, seen_probability);
+        conclude_change(judging, &row->total, row->item, TOTAL, seen_probability);
+        verdict->sure_rows += row->self.is_sure || row->total.is_sure;
+    }
+    return 0;
+}
+
+int diff_judge(struct diff *diff)
+{
+    cleanup_(judging_done) struct judging judging = {
+        .diff = diff,
+        .given = diff->options.per == DIFF_PER_TIME ? FOLD_GIVEN_TIME : FOLD_GIVEN_SAMPLES,
+    };
+    int r = add_up(&judging);
+    r = r < 0 ? r : learn_spread(&judging);
+    r = r < 0 ? r : learn_excess(&judging);
+    r = r < 0 ? r : make_rows(&judging);
+    return r < 0 ? r : conclude(&judging);
+}

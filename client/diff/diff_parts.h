@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the rest of the room knows of a comparison: its recordings, and what became of them.
+ */
+
+#include "diff.h"
+#include "diff_fold.h"
+#include "statistics.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What must be alike for a comparison to mean anything, or should be. */
+enum part_fact {
+    FACT_KERNEL_STACKS,
+    FACT_UNWIND,
+    FACT_EVENTS,
+    FACT_TARGETS,
+    FACT_HOST,
+    FACT_KERNEL,
+    FACTS,
+};
+
+/* One recording. */
+struct part {
+    enum diff_side side;
+    char *name; /* owned */
+    double work;
+    struct fold fold;
+    char *facts[FACTS]; /* owned; NULL: not known */
+    bool is_whole;      /* no session named a part of the machine */
+    uint64_t period_ns; /* 0: not known */
+    double expected;    /* ticks; 0: not known, as the next */
+    double seen;        /* of them, those of which it is known what ran */
+    double length_s;
+    double divisor; /* of its samples, once it is known by what they are divided */
+};
+
+/* What was found in the comparison of all rows. */
+struct verdict {
+    size_t row_count;  /* that were tested */
+    size_t test_count; /* self and total are tests of their own */
+    size_t sure_count; /* of the tests */
+    size_t sure_rows;
+    double limit;    /* the probability up to which a change is sure */
+    bool is_assumed; /* how much runs differ: there were too few functions to tell */
+    struct spread spread;
+};
+
+struct diff {
+    struct diff_options options;
+    struct diff_items items;
+    struct part *parts; /* owned */
+    size_t part_capacity;
+    size_t part_count;
+    size_t counts[DIFF_SIDES]; /* of recordings */
+    double divisors[DIFF_SIDES];
+    double wholes[DIFF_SIDES]; /* the values of all samples together */
+    struct diff_row *rows;     /* owned */
+    size_t row_count;
+    size_t unmatched_count;
+    struct verdict verdict;
+    char **warnings; /* owned, as what is in it */
+    size_t warning_capacity;
+    size_t warning_count;
+};
+
+/* Takes what the recording says of itself. Returns 0, or -ENOMEM. */
+int part_take_facts(struct part *part, const struct profile *profile);
+
+/* Sees whether the recordings may be compared, and by what their samples are divided. Returns as
+ * diff_compare(). */
+int diff_check(struct diff *diff, struct fault *reterr);
+
+/* Makes the rows, in no order. Returns 0, or -ENOMEM. */
+int diff_judge(struct diff *diff);
+
+/* Adds a sentence that stands above the rows. Returns 0, or -ENOMEM. */
+int diff_warn(struct diff *diff, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What a side is called: the name of its only recording, or how many there are. `into` has room for
+ * DIFF_NAME_BYTES; returns it. */
+#define DIFF_NAME_BYTES ((size_t)256)
+const char *diff_side_name(const struct diff *diff, enum diff_side side, char *into);
+
+/* The names of the functions of a stack, outermost first. Returned: free(), of the array alone.
+ * Returns 0, or -ENOMEM. */
+int diff_find_path(const struct diff *diff, uint32_t item, const char ***ret, size_t *ret_count);
+
+/* What numbers are shown in. */
+struct diff_unit {
+    double scale;     /* of values, to what is shown */
+    const char *name; /* "percent", "seconds" in JSON; "%", "ms" for a person */
+};
+
+struct diff_unit diff_unit_of(const struct diff *diff);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A comparison for a person: what was compared and how surely, and below it the rows. What is not
+ * sure is grey. Names come from recordings: they reach the page through text_out.h alone.
+ */
+#include "cleanup.h"
+#include "diff_parts.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define NUMBERS_WIDTH ((size_t)46) /* of the columns before the texts, with the gap behind them */
+#define GAP_WIDTH     ((size_t)2)
+#define NAME_WEIGHT   3
+#define MODULE_WEIGHT 2
+#define COLUMNS       2
+#define PATH_BETWEEN  " > "
+#define CLASSES       2
+
+struct diff_unit diff_unit_of(const struct diff *diff)
+{
+    static const struct diff_unit units[] = {{1, "s"}, {1e3, "ms"}, {1e6, "us"}, {1e9, "ns"}};
+    size_t at = 0;
+    if (diff->options.per != DIFF_PER_WORK) {
+        return (struct diff_unit){100, "%"};
+    }
+    while (at + 1 < sizeof units / sizeof units[0] &&
+           fmax(diff->wholes[DIFF_BEFORE], diff->wholes[DIFF_AFTER]) * units[at].scale < 1) {
+        at++;
+    }
+    return units[at];
+}
+
+/* What rows are, in words. */
+static const char *row_words(enum diff_by by)
+{
+    static const char *const words[] = {
+        [DIFF_BY_FUNCTION] = "functions",   [DIFF_BY_STACK] = "stacks",
+        [DIFF_BY_MODULE] = "modules",       [DIFF_BY_COMMAND] = "commands",
+        [DIFF_BY_THREAD] = "threads",       [DIFF_BY_UNIT] = "units",
+        [DIFF_BY_CONTAINER] = "containers", [DIFF_BY_USER] = "users",
+    };
+    return words[by];
+}
+
+static void write_side(FILE *file, const struct diff *diff, enum diff_side side)
+{
+    char name[DIFF_NAME_BYTES];
+    char count[TEXT_COUNT_BYTES];
+    uint64_t samples = 0;
+    double length_s = 0;
+    for (size_t i = 0; i < diff->part_count; i++) {
+        samples += diff->parts[i].side == side ? diff->parts[i].fold.sample_count : 0;
+        length_s += diff->parts[i].side == side ? diff->parts[i].length_s : 0;
+    }
+    (void)fprintf(file, "%s: ", side == DIFF_BEFORE ? "before" : "after");
+    text_print(file, diff_side_name(diff, side, name));
+    (void)fprintf(file, ", %s in %.3f s\n", text_samples(samples, count), length_s);
+}
+
+/* The part of the CPUs' time that all samples of a side had; below 0: it is not known. */
+static double part_of_time(const struct diff *diff, enum diff_side side)
+{
+    double samples = 0;
+    double seen = 0;
+    for (size_t i = 0; i < diff->part_count; i++) {
+        const struct part *part = &diff->parts[i];
+        if (part->side == side) {
+            samples += (double)part->fold.sample_count;
+            seen = part->seen > 0 && seen >= 0 ? seen + part->seen : -1;
+        }
+    }
+    return seen > 0 && !diff->options.is_part_of_time ? samples / seen : -1;
+}
+
+static void write_numbers(FILE *file, const struct diff *diff)
+{
+    const double *wholes = diff->wholes;
+    struct diff_unit unit = diff_unit_of(diff);
+    double before = part_of_time(diff, DIFF_BEFORE);
+    double after = part_of_time(diff, DIFF_AFTER);
+    switch (diff->options.per) {
+    case DIFF_PER_TIME:
+        (void)fprintf(file,
+                      "Numbers are percent of the CPUs' time. All that is compared: %.2f before, "
+                      "%.2f after.\n",
+                      100 * wholes[DIFF_BEFORE], 100 * wholes[DIFF_AFTER]);
+        return;
+    case DIFF_PER_WORK:
+        (void)fprintf(file,
+                      "Numbers are %s of CPU time for a unit of work. All that is compared: %.2f "
+                      "before, %.2f after (%+.1f %%).\n",
+                      unit.name, unit.scale * wholes[DIFF_BEFORE], unit.scale * wholes[DIFF_AFTER],
+                      100 * (wholes[DIFF_AFTER] / wholes[DIFF_BEFORE] - 1));
+        return;
+    case DIFF_PER_ANY:
+    case DIFF_PER_CPU:
+        break;
+    }
+    (void)fputs("Numbers are percent of the CPU time of all that is compared", file);
+    if (before >= 0 && after >= 0) {
+        (void)fprintf(file, ", which was %.2f %% of the CPUs' time before and %.2f %% after",
+                      100 * before, 100 * after);
+    }
+    (void)fputs(".\n", file);
+}
+
+static void write_verdict(FILE *file, const struct diff *diff)
+{
+    const struct verdict *verdict = &diff->verdict;
+    (void)fprintf(file,
+                  "%zu of %zu %s with enough samples changed for sure (*); of all that are called "
+                  "so, %.3g %% may be false.\n",
+                  verdict->sure_rows, verdict->row_count, row_words(diff->options.by),
+                  100 * diff->options.discovery_rate);
+    const char *between = verdict->is_assumed ? "Runs of the same are taken to differ by"
+                          : diff->part_count > DIFF_SIDES
+                              ? "Runs of the same side differ by"
+                              : "One recording a side: runs of the same seem to differ by";
+    (void)fprintf(file, "%s %.2g %% of a function%s.\n", between, 100 * verdict->spread.part,
+                  verdict->is_assumed ? ", as there is too little to learn it from"
+                                      : ", beside the noise of sampling");
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Says from which change on rows of some size show it. */
+static int write_visible(FILE *file, const struct diff *diff)
+{
+    static const struct {
+        double least;
+        double most;
+        const char *words;
+    } classes[CLASSES] = {{0.1, INFINITY, "10 % or more"}, {0.01, 0.1, "1 to 10 %"}};
+    cleanup_(freep) double *parts = calloc(diff->row_count + 1, sizeof *parts);
+    const char *before = "A change would mostly be seen from";
+    if (parts == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t at = 0; at < CLASSES; at++) {
+        size_t count = 0;
+        for (size_t i = 0; i < diff->row_count; i++) {
+            const struct diff_change *self = &diff->rows[i].self;
+            double value = self->values[DIFF_BEFORE];
+            double part = value / diff->wholes[DIFF_BEFORE];
+            if (self->is_tested && part >= classes[at].least && part < classes[at].most) {
+                parts[count++] = self->visible / value;
+            }
+        }
+        if (count > 0) {
+            qsort(parts, count, sizeof *parts, compare_doubles);
+            (void)fprintf(file, "%s %.*f %% on in one that has %s", before,
+                          parts[count / 2] < 0.1 ? 1 : 0, 100 * parts[count / 2],
+                          classes[at].words);
+            before = ", from";
+        }
+    }
+    (void)fputs(before[0] == ',' ? ".\n" : "", file);
+    return 0;
+}
+
+static void write_warnings(FILE *file, const struct diff *diff)
+{
+    (void)fputs(diff->warning_count > 0 || diff->unmatched_count > 0 ? "But mind:\n" : "", file);
+    for (size_t i = 0; i < diff->warning_count; i++) {
+        (void)fprintf(file, "- %s\n", diff->warnings[i]);
+    }
+    if (diff->unmatched_count > 0) {
+        (void)fprintf(file,
+                      "- %zu without a name are of a build that the other side does not have, so "
+                      "they cannot be compared\n",
+                      diff->unmatched_count);
+    }
+}
+
+static int print_head(const struct page *page, const struct diff *diff)
+{
+    struct page_text text;
+    if (!page_text_begin(&text)) {
+        return -ENOMEM;
+    }
+    write_side(text.file, diff, DIFF_BEFORE);
+    write_side(text.file, diff, DIFF_AFTER);
+    write_numbers(text.file, diff);
+    write_verdict(text.file, diff);
+    int r = write_visible(text.file, diff);
+    page_text_end(&text, page, PAGE_PLAIN);
+    if (r == 0 && page_text_begin(&text)) {
+        write_warnings(text.file, diff);
+        page_text_end(&text, page, PAGE_WARNING);
+    }
+    (void)fputc('\n', page->file);
+    return r;
+}
+
+/* What a row is called. Returned: free(). NULL when there is no memory. */
+static char *row_name(const struct diff *diff, const struct diff_row *row)
+{
+    cleanup_(freep) const char **names = NULL;
+    char *text = NULL;
+    size_t text_bytes = 0;
+    size_t count = 0;
+    if (diff->options.by != DIFF_BY_STACK) {
+        return strdup(row->name);
+    }
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file == NULL || diff_find_path(diff, row->item, &names, &count) < 0) {
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(file, "%s%s", i == 0 ? "" : PATH_BETWEEN, names[i]);
+    }
+    if (file != NULL && fclose(file) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static const char *row_module(const struct diff_row *row)
+{
+    const char *slash = row->module == NULL ? NULL : strrchr(row->module, '/');
+    return row->module == NULL ? "-" : slash == NULL || slash[1] == '\0' ? row->module : slash + 1;
+}
+
+static void print_value(FILE *file, const struct diff_unit *unit, const struct diff_change *change,
+                        enum diff_side side)
+{
+    if (change->samples[side] == 0) {
+        (void)fputs("      - ", file);
+    } else {
+        (void)fprintf(file, "%7.2f ", unit->scale * change->values[side]);
+    }
+}
+
+/* A change that is sure has its colour, and a mark where there are none. */
+static void print_change(const struct page *page, const struct diff_unit *unit,
+                         const struct diff_change *change)
+{
+    const char *style = page_style(page, change->change > 0 ? PAGE_GREW : PAGE_SHRANK);
+    (void)fprintf(page->file, "%s%+8.2f%s%s ", change->is_sure ? style : "",
+                  unit->scale * change->change, change->is_sure ? "*" : " ",
+                  change->is_sure ? page_style(page, PAGE_PLAIN) : "");
+}
+
+static void print_row(const struct page *page, const struct diff *diff, const struct diff_row *row,
+                      const char *name, const struct page_column *columns)
+{
+    struct diff_unit unit = diff_unit_of(diff);
+    bool is_by_total = diff->options.sorts_total;
+    const struct diff_change *first = is_by_total ? &row->total : &row->self;
+    const struct diff_change *second = is_by_total ? &row->self : &row->total;
+    bool is_faint = !first->is_sure && !second->is_sure;
+    (void)fputs(is_faint ? page_style(page, PAGE_FAINT) : "", page->file);
+    print_value(page->file, &unit, first, DIFF_BEFORE);
+    print_value(page->file, &unit, first, DIFF_AFTER);
+    print_change(page, &unit, first);
+    if (first->is_tested) {
+        (void)fprintf(page->file, "%7.2f ", unit.scale * first->visible);
+    } else {
+        (void)fputs("      - ", page->file);
+    }
+    print_change(page, &unit, second);
+    (void)fputs("  ", page->file);
+    text_print_fitted(page->file, name, columns[0].width, true);
+    (void)fputs("  ", page->file);
+    text_print_fitted(page->file, row_module(row), columns[1].width, false);
+    (void)fprintf(page->file, "%s\n", is_faint ? page_style(page, PAGE_PLAIN) : "");
+}
+
+static void print_titles(const struct page *page, const struct diff *diff,
+                         const struct page_column *columns)
+{
+    static const char *const titles[] = {
+        [DIFF_BY_FUNCTION] = "function",   [DIFF_BY_STACK] = "stack",   [DIFF_BY_MODULE] = "module",
+        [DIFF_BY_COMMAND] = "command",     [DIFF_BY_THREAD] = "thread", [DIFF_BY_UNIT] = "unit",
+        [DIFF_BY_CONTAINER] = "container", [DIFF_BY_USER] = "user",
+    };
+    bool is_by_total = diff->options.sorts_total;
+    (void)fprintf(page->file, "%s%s before   after   change  seen at %s  ",
+                  page_style(page, PAGE_TITLE), "", is_by_total ? "    self " : "   total ");
+    text_print_fitted(page->file, titles[diff->options.by], columns[0].width, true);
+    (void)fputs("  ", page->file);
+    text_print_fitted(page->file, "module", columns[1].width, false);
+    (void)fprintf(page->file, "%s\n", page_style(page, PAGE_PLAIN));
+}
+
+static int print_rows(const struct page *page, const struct diff *diff, size_t shown)
+{
+    struct page_column columns[COLUMNS] = {{strlen("container"), NAME_WEIGHT, 0},
+                                           {strlen("module"), MODULE_WEIGHT, 0}};
+    for (size_t i = 0; i < shown; i++) {
+        cleanup_(freep) char *name = row_name(diff, &diff->rows[i]);
+        if (name == NULL) {
+            return -ENOMEM;
+        }
+        size_t widths[] = {text_width(name), text_width(row_module(&diff->rows[i]))};
+        for (size_t at = 0; at < COLUMNS; at++) {
+            columns[at].needed = widths[at] > columns[at].needed ? widths[at] : columns[at].needed;
+        }
+    }
+    page_share(columns, COLUMNS,
+               page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED
+                                               : page->columns - NUMBERS_WIDTH - GAP_WIDTH);
+    print_titles(page, diff, columns);
+    for (size_t i = 0; i < shown; i++) {
+        cleanup_(freep) char *name = row_name(diff, &diff->rows[i]);
+        if (name == NULL) {
+            return -ENOMEM;
+        }
+        print_row(page, diff, &diff->rows[i], name, columns);
+    }
+    return 0;
+}
+
+int diff_print_table(const struct page *page, const struct diff *diff, size_t limit)
+{
+    size_t shown = limit == 0 || limit > diff->row_count ? diff->row_count : limit;
+    int r = print_head(page, diff);
+    r = r < 0 ? r : print_rows(page, diff, shown);
+    if (r == 0 && shown < diff->row_count) {
+        (void)fprintf(page->file, "... and %zu more; -n 0 shows all\n", diff->row_count - shown);
+    }
+    return r;
+}

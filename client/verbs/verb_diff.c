@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `profctl diff`: what grew and what shrank between two recordings, or two sets of them. Recordings
+ * are loaded one after the other; what is compared is left of each.
+ */
+#include "cleanup.h"
+#include "diff.h"
+#include "load.h"
+#include "options.h"
+#include "select_options.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_DEFAULT    20
+#define RATE_DEFAULT    0.05
+#define RECORDINGS_MAX  ((size_t)256) /* of both sides */
+#define NOT_ASKED_FOR   (-1.0)
+#define WITHOUT_MENTION "standard input"
+
+/* The recordings as they stand on the command line. */
+struct operands {
+    const char *paths[RECORDINGS_MAX];
+    enum diff_side sides[RECORDINGS_MAX];
+    double works[RECORDINGS_MAX];
+    size_t count;
+    enum diff_side side; /* of those that follow */
+    bool has_with;
+};
+
+struct diff_request {
+    struct operands operands;
+    struct diff_options options;
+    struct selection selection;
+    enum profile_names names;
+    enum load_detail detail;
+    const char *per;     /* borrowed; NULL: not said */
+    double fail_percent; /* NOT_ASKED_FOR */
+    size_t limit;
+    bool is_wide;
+    bool is_json;
+};
+
+static int take_rows(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    uint64_t rows = 0;
+    (void)option;
+    if (!options_number(value, UINT32_MAX, &rows)) {
+        return options_refuse(line, "-n: %s: is not a number of rows; 0 shows all", value);
+    }
+    *(size_t *)into = (size_t)rows;
+    return EXIT_DONE;
+}
+
+static int take_by(const struct command_line *line, const struct verb_option *option,
+                   const char *value, void *into)
+{
+    (void)option;
+    for (enum diff_by by = 0; by < DIFF_BYS; by++) {
+        if (strcmp(value, diff_by_name(by)) == 0) {
+            *(enum diff_by *)into = by;
+            return EXIT_DONE;
+        }
+    }
+    return options_refuse(line,
+                          "--by: %s: is not one of function, stack, module, command, thread, "
+                          "unit, container, user",
+                          value);
+}
+
+static int take_sort(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    (void)option;
+    if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0) {
+        return options_refuse(line, "--sort: %s: is neither self nor total", value);
+    }
+    *(bool *)into = strcmp(value, "total") == 0;
+    return EXIT_DONE;
+}
+
+/* "3", "3%", "0.5 %". */
+static bool parse_percent(const char *text, double *ret)
+{
+    char *end = NULL;
+    double percent = strtod(text, &end);
+    bool is_number = end != text;
+    end += strspn(end, " ");
+    end += *end == '%';
+    *ret = percent;
+    return is_number && *end == '\0' && percent >= 0 && percent <= 100;
+}
+
+static int take_rate(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    double percent = 0;
+    if (!parse_percent(value, &percent) || percent <= 0 || percent >= 100) {
+        return options_refuse(line, "--%s: %s: is not a percentage between 0 and 100", option->name,
+                              value);
+    }
+    *(double *)into = percent / 100;
+    return EXIT_DONE;
+}
+
+static int take_limit(const struct command_line *line, const struct verb_option *option,
+                      const char *value, void *into)
+{
+    return parse_percent(value, into)
+               ? EXIT_DONE
+               : options_refuse(line, "--%s: %s: is not a percentage from 0 to 100", option->name,
+                                value);
+}
+
+static int take_operand(const struct command_line *line, const struct verb_option *option,
+                        const char *value, void *into)
+{
+    struct operands *operands = into;
+    (void)option;
+    if (operands->count == RECORDINGS_MAX) {
+        return options_refuse(line, "more than %zu recordings are too many", RECORDINGS_MAX);
+    }
+    operands->sides[operands->count] = operands->side;
+    operands->paths[operands->count++] = value;
+    return EXIT_DONE;
+}
+
+static int take_with(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    struct operands *operands = into;
+    (void)option, (void)value;
+    if (operands->has_with) {
+        return options_refuse(line, "--with: stands once, between the two sides");
+    }
+    operands->has_with = true;
+    operands->side = DIFF_AFTER;
+    return EXIT_DONE;
+}
+
+#define AT(member) offsetof(struct diff_request, member)
+
+static const struct verb_option options[] = {
+    {0, "with", NULL, "what follows is the other side, of several recordings", take_with,
+     AT(operands), 0},
+    {0, "per", "WHAT",
+     "what CPU time is divided by: time, of all CPUs, by the\n"
+     "books; cpu, that of all that is compared; or units of\n"
+     "work that were done: N, or N,N of each side, or of each\n"
+     "recording (time of a whole machine, else cpu)",
+     options_text, AT(per), 0},
+    {'n', NULL, "N", "at most N rows, 0 for all (20)", take_rows, AT(limit), 0},
+    {0, "by", "WHAT",
+     "what rows are: function, stack, module, command,\n"
+     "thread, unit, container, user (function)",
+     take_by, AT(options.by), 0},
+    {0, "sort", "ORDER", "by self or by total (self)", take_sort, AT(options.sorts_total), 0},
+    {0, "fdr", "PERCENT", "of what is called sure so much may be false (5)", take_rate,
+     AT(options.discovery_rate), 0},
+    {0, "fail-above", "PART",
+     "end with status 3 if something surely grew by more than\n"
+     "PART of the whole: 3%",
+     take_limit, AT(fail_percent), 0},
+    {0, "force", NULL, "compare recordings that were not made alike", options_flag,
+     AT(options.has_force), 0},
+    {0, "wide", NULL, "lines as long as they are", options_flag, AT(is_wide), 0},
+    {0, "inline", NULL,
+     "functions that were inlined are functions of their\n"
+     "own; report --help says what that needs",
+     options_raise, AT(detail), LOAD_INLINED},
+    {0, "no-demangle", NULL, "names of C++ and Rust as compilers write them", options_raise,
+     AT(names), PROFILE_NAMES_MANGLED},
+    OPTION_ADDRESSES(AT(detail)),
+    OPTIONS_SELECT(AT(selection)),
+    OPTION_JSON(AT(is_json)),
+    {0},
+};
+
+static const struct command_line line = {
+    .usage = "profctl diff BEFORE... [--with] AFTER... [OPTION...]",
+    .help = "Shows what grew and what shrank from one recording to another, and which of that\n"
+            "is more than noise. With several recordings a side, how much runs of the same\n"
+            "differ is measured; otherwise it is reckoned from functions that hardly changed.\n",
+    .more_help =
+        "self is of the row itself, total also of what it had called. A change with a *\n"
+        "is sure; what is not is grey. seen at: the smallest change of the row that would\n"
+        "have been called sure in 4 of 5 cases.\n",
+    .options = options,
+    .operand = "recording",
+    .operand_at = AT(operands),
+    .take_operand = take_operand,
+};
+
+/* Sides of recordings that stand without --with. */
+static int check_operands(struct operands *operands)
+{
+    size_t after = 0;
+    for (size_t i = 0; i < operands->count; i++) {
+        after += operands->sides[i] == DIFF_AFTER;
+    }
+    if (operands->has_with) {
+        return after > 0 && after < operands->count
+                   ? EXIT_DONE
+                   : options_refuse(&line, "--with: stands between the recordings of two sides");
+    }
+    if (operands->count != 2) {
+        return options_refuse(&line, "name two recordings, or several of each side: profctl diff "
+                                     "a1.fxt a2.fxt --with b1.fxt b2.fxt");
+    }
+    operands->sides[1] = DIFF_AFTER;
+    return EXIT_DONE;
+}
+
+/* Reads numbers that commas part. Returns how many; 0: they are none. */
+static size_t parse_works(const char *text, double *ret)
+{
+    size_t count = 0;
+    for (;;) {
+        char *end = NULL;
+        double number = strtod(text, &end);
+        if (end == text || !(number > 0) || isinf(number) || count == RECORDINGS_MAX ||
+            (*end != ',' && *end != '\0')) {
+            return 0;
+        }
+        ret[count++] = number;
+        if (*end == '\0') {
+            return count;
+        }
+        text = end + 1;
+    }
+}
+
+static int take_per(struct diff_request *request)
+{
+    struct operands *operands = &request->operands;
+    double works[RECORDINGS_MAX];
+    if (request->per == NULL) {
+        return EXIT_DONE;
+    }
+    if (strcmp(request->per, "time") == 0 || strcmp(request->per, "cpu") == 0) {
+        request->options.per = request->per[0] == 't' ? DIFF_PER_TIME : DIFF_PER_CPU;
+        return EXIT_DONE;
+    }
+    size_t count = parse_works(request->per, works);
+    if (count != 1 && count != 2 && count != operands->count) {
+        return options_refuse(&line,
+                              "--per: %s: is neither time nor cpu, nor units of work: one number, "
+                              "one of each side, or one of each recording",
+                              request->per);
+    }
+    request->options.per = DIFF_PER_WORK;
+    for (size_t i = 0; i < operands->count; i++) {
+        operands->works[i] = count == operands->count ? works[i]
+                             : count == 1             ? works[0]
+                                                      : works[operands->sides[i]];
+    }
+    return EXIT_DONE;
+}
+
+static const char *title_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ? WITHOUT_MENTION : slash == NULL ? path : slash + 1;
+}
+
+/* Loads and adds one recording. `*status` becomes that of a failure; false: there is nothing to
+ * compare. */
+static bool add_recording(const struct diff_request *request, size_t number, struct diff *diff,
+                          int *status)
+{
+    const struct operands *operands = &request->operands;
+    const char *path = operands->paths[number];
+    cleanup_(profile_freep) struct profile *profile = NULL;
+    const struct load_request wanted = {path, &request->selection, request->names, request->detail};
+    int r = load_recording(&wanted, &profile);
+    *status = r == EXIT_DONE ? *status : r;
+    if (profile == NULL) {
+        return false;
+    }
+    if (diff_add(diff, operands->sides[number], profile, title_of(path), operands->works[number]) <
+        0) {
+        *status = complain("%s: there is not enough memory", path);
+        return false;
+    }
+    return true;
+}
+
+/* Says why the status is what it is, in a line. */
+static int judge_limit(const struct diff_request *request, const struct diff *diff)
+{
+    double limit = request->fail_percent / 100;
+    double part = 0;
+    bool is_visible = false;
+    const struct diff_row *row = diff_find_above(diff, limit, &part, &is_visible);
+    if (row != NULL) {
+        (void)complain("%s grew by %.2f %% of the whole, which is above %.3g %%", row->name,
+                       100 * part, request->fail_percent);
+        return EXIT_ABOVE_LIMIT;
+    }
+    if (!is_visible) {
+        (void)complain("--fail-above: nothing surely grew by more than %.3g %% of the whole, but "
+                       "not all such changes would have been seen; record longer, or more often",
+                       request->fail_percent);
+    }
+    return EXIT_DONE;
+}
+
+static int print_diff(const struct diff_request *request, const struct diff *diff)
+{
+    struct page page;
+    int r = 0;
+    if (request->is_json) {
+        r = diff_print_json(stdout, diff, request->limit);
+    } else {
+        page_open(request->is_wide, &page);
+        r = diff_print_table(&page, diff, request->limit);
+        page_close(&page);
+    }
+    return r < 0 ? complain("there is not enough memory") : EXIT_DONE;
+}
+
+static int run_diff(struct diff_request *request)
+{
+    struct fault fault = {0};
+    int status = EXIT_DONE;
+    cleanup_(diff_freep) struct diff *diff = diff_new(&request->options);
+    if (diff == NULL) {
+        return complain("there is not enough memory");
+    }
+    for (size_t i = 0; i < request->operands.count; i++) {
+        if (!add_recording(request, i, diff, &status)) {
+            return status;
+        }
+    }
+    int r = diff_compare(diff, &fault);
+    if (r < 0) {
+        return complain("%s", r == -ENOMEM ? "there is not enough memory" : fault.text);
+    }
+    int print_status = print_diff(request, diff);
+    status = print_status == EXIT_DONE ? status : print_status;
+    return status == EXIT_DONE && request->fail_percent != NOT_ASKED_FOR
+               ? judge_limit(request, diff)
+               : status;
+}
+
+int verb_diff(int argc, char **argv)
+{
+    struct diff_request request = {
+        .options.discovery_rate = RATE_DEFAULT,
+        .fail_percent = NOT_ASKED_FOR,
+        .limit = ROWS_DEFAULT,
+    };
+    int status = options_take(&line, argc, argv, &request);
+    if (status != OPTIONS_TAKEN) {
+        return status;
+    }
+    status = check_operands(&request.operands);
+    status = status == EXIT_DONE ? take_per(&request) : status;
+    const struct selection *selection = &request.selection;
+    request.options.is_part_of_time =
+        selection->from.kind != SELECTION_ANY_TIME || selection->to.kind != SELECTION_ANY_TIME;
+    request.options.is_part = !selection_is_empty(selection);
+    return status == EXIT_DONE ? run_diff(&request) : status;
+}

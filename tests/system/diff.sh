@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `profctl diff` of real recordings of one second: a function that takes twice as long is found, in itself and in nothing that
+# it does not call, by its part and by work; --fail-above ends with status 3 for that reason alone; runs of the same
+# program do not; and what was not made alike is refused. The JSON is what docs/diff.schema.json says.
+# A function with 30 % that takes twice as long has 60 of 130, 16 points more; the noise of 3000 samples is 1.2.
+. "${0%/*}/lib.sh"
+use_build release
+require_perf
+start_daemon
+
+# record NAME SECONDS [OPTION...] : ARGUMENT...: chores with these arguments, for so many seconds of its own time.
+record() {
+    local name=$1 seconds=$2 options=()
+    shift 2
+    while [ "$1" != : ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    profctl record --native -F 4000 "${options[@]}" -o "$WORK/$name.fxt" -- "$WORKLOADS/chores" --seconds "$seconds" "$@" \
+        >"$WORK/$name.out" 2>"$WORK/$name.err" || fail "record: $(cat "$WORK/$name.err")"
+}
+
+for i in 1 2 3; do
+    record "before$i" 1 :
+    record "after$i" 1 : 100
+done
+record same 1 :
+record no_kernel 0.2 --no-kernel :
+record slow_rate 0.2 -F 1000 :
+works=$(awk '/^parts/ { print $2 }' "$WORK"/before?.out "$WORK"/after?.out | paste -sd,)
+
+# ends STATUS ARGUMENT...: runs profctl diff.
+ends() {
+    local status=$1 got=0
+    shift
+    profctl diff "$@" >"$WORK/out" 2>"$WORK/err" || got=$?
+    [ "$got" -eq "$status" ] || fail "profctl diff $*: status $got, not $status: $(cat "$WORK/out" "$WORK/err")"
+}
+
+cd "$WORK" || exit
+ends 3 before1.fxt after1.fxt --fail-above 3%
+[ "$(wc -l <err)" -eq 1 ] && grep -q '^profctl: [a-z_]* grew by [0-9.]* % of the whole, which is above 3 %$' err || fail "says: $(cat err)"
+ends 0 before1.fxt same.fxt --fail-above 10
+ends 0 before1.fxt before2.fxt --with before3.fxt same.fxt --fail-above 10
+ends 0 before?.fxt --with after?.fxt --fail-above 50
+ends 2 before1.fxt
+ends 2 before1.fxt same.fxt after1.fxt
+ends 2 before1.fxt same.fxt --with
+ends 2 before1.fxt same.fxt --per 1,2,3
+ends 1 before1.fxt missing.fxt
+ends 1 before1.fxt no_kernel.fxt
+grep -q 'stacks of the kernel.*--force' err || fail "of other stacks of the kernel it says: $(cat err)"
+ends 0 before1.fxt no_kernel.fxt --force
+ends 0 before1.fxt slow_rate.fxt
+tr '\n' ' ' <out | grep -q 'the rates differ' || fail "of other rates it says: $(cat out)"
+ends 1 before1.fxt after1.fxt --from 0.1 --per time
+ends 0 before1.fxt after1.fxt --from 0.1 --comm chores
+
+for by in function stack module command thread unit container user; do
+    ends 0 before?.fxt --with after?.fxt -n 0 --json --by "$by"
+    mv out "by_$by.json"
+done
+ends 0 before?.fxt --with after?.fxt -n 0 --json --per "$works"
+mv out by_work.json
+ends 0 before1.fxt after1.fxt -n 0 --json
+mv out single.json
+python3 - "$SOURCE_DIR" ./*.json <<'PYTHON' || fail "see above"
+import json, sys
+import jsonschema
+
+bad = False
+def expect(is_so, text):
+    global bad
+    bad |= not is_so
+    if not is_so:
+        print("FAIL:", text)
+
+schema = json.load(open(f"{sys.argv[1]}/docs/diff.schema.json", encoding="utf-8"))
+jsonschema.Draft202012Validator.check_schema(schema)
+for part in (schema, *schema["$defs"].values(), schema["$defs"]["side"]["properties"]["recordings"]["items"]):
+    part["additionalProperties"] = False
+found = {}
+for path in sys.argv[2:]:
+    found[path[2:-5]] = json.load(open(path, encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(found[path[2:-5]])
+
+def row(result, name):
+    return next(row for row in result["rows"] if row["name"] == name)
+
+for name in ("by_function", "by_work", "single"):
+    three = row(found[name], "chore_three")
+    for part in ("self", "total"):
+        expect(three[part]["sure"] and three[part]["change"] > 0, f"{name}: chore_three: {part}: {three[part]}")
+    unit = row(found[name], "do_unit")
+    expect(not unit["self"]["sure"], f"{name}: do_unit has no time itself: {unit['self']}")
+# By its part all others shrink, by work they do not: 3 of 10 parts are 6 of 13, and twice the time.
+part, work = (row(found[name], "chore_three")["self"] for name in ("by_function", "by_work"))
+expect(abs(part["after"] / part["before"] - 20 / 13) < 0.15, f"its part grew: {part}")
+expect(row(found["by_function"], "chore_four")["self"]["change"] < 0, "chore_four's part shrank")
+expect(1.6 < work["after"] / work["before"] < 2.4, f"its time for a unit doubled: {work}")
+expect(found["by_function"]["per"] == "cpu" and found["by_work"]["per"] == "work", "what they are divided by")
+# Each sample is in one row of each kind, and below the root of one stack.
+for name, result in found.items():
+    for side in ("before", "after"):
+        samples = sum(recording["samples"] for recording in result[side]["recordings"])
+        counted = sum(row["self"]["samples_" + side] for row in result["rows"])
+        expect(counted == samples, f"{name}: {side}: {counted} samples of {samples}")
+stacks = [row for row in found["by_stack"]["rows"] if row["name"] == "chore_three" and row["stack"][-3:] == ["main", "do_unit", "chore_three"]]
+expect(stacks and stacks[0]["self"]["sure"], "the stack of chore_three grew")
+sys.exit(bad)
+PYTHON

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Rows of a comparison of small recordings: what is sure, what cannot be, and what is refused.
+ */
+#include "diff.h"
+#include "made_recording.h"
+
+#include <math.h>
+
+#define MODULE                                                                                     \
+    "name 7 0 0 app; module 7 1 /new/app 0xab; mmap 0 7 1 0x1000 0x1000 0;"                        \
+    "symbol ab /new/app 0 main; symbol ab /new/app 16 work; symbol ab /new/app 32 rest;"           \
+    "symbol ab /new/app 48 rare"
+#define MAIN "0x1001"
+#define WORK "0x1011"
+#define REST "0x1021"
+#define RARE "0x1031"
+
+/* 600 samples of main, one each millisecond, in which of each 6 `work_of_six` call work, and the
+ * others rest; and so many of rare behind them. */
+static struct profile *make(const char *definitions, unsigned work_of_six, unsigned rare)
+{
+    struct recording *recording = recording_of(definitions);
+    char line[128];
+    for (unsigned i = 0; i < 600 + rare; i++) {
+        (void)snprintf(line, sizeof line, "sample %u 7 1 %s " MAIN, 1000000 * (i + 1),
+                       i >= 600                            ? RARE
+                       : (i * 5 + i / 6) % 6 < work_of_six ? WORK
+                                                           : REST);
+        add_lines(recording, line);
+    }
+    return load_recording(recording);
+}
+
+/* Takes the profile. */
+static void add(struct diff *diff, enum diff_side side, struct profile *profile)
+{
+    assert_int_equal(diff_add(diff, side, profile, side == DIFF_BEFORE ? "a" : "b", 100), 0);
+    (void)profile_free(profile);
+}
+
+static struct diff *compare(const struct diff_options *options, struct profile *before,
+                            struct profile *after)
+{
+    struct fault fault = {0};
+    struct diff *diff = diff_new(options);
+    assert_non_null(diff);
+    add(diff, DIFF_BEFORE, before);
+    add(diff, DIFF_AFTER, after);
+    if (diff_compare(diff, &fault) < 0) {
+        fail_msg("%s", fault.text);
+    }
+    return diff;
+}
+
+static const struct diff_row *find(const struct diff *diff, const char *name)
+{
+    size_t count = 0;
+    const struct diff_row *rows = diff_rows(diff, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            return &rows[i];
+        }
+    }
+    fail_msg("no row '%s'", name);
+    return NULL;
+}
+
+static const struct diff_options options = {.discovery_rate = 0.05};
+
+TEST(says_nothing_of_equal_recordings)
+{
+    struct diff *diff = compare(&options, make(MODULE, 3, 0), make(MODULE, 3, 0));
+    size_t count = 0;
+    const struct diff_row *rows = diff_rows(diff, &count);
+    assert_int_equal(count, 3);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(rows[i].self.change == 0 && rows[i].total.change == 0);
+        assert_false(rows[i].self.is_sure || rows[i].total.is_sure);
+    }
+    (void)diff_free(diff);
+}
+
+/* One sample against none is no fact, and no more are nine. */
+TEST(is_never_sure_of_a_few_samples)
+{
+    static const unsigned counts[] = {1, 9};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        struct diff *diff = compare(&options, make(MODULE, 3, 0), make(MODULE, 3, counts[i]));
+        const struct diff_row *row = find(diff, "rare");
+        assert_int_equal(row->self.samples[DIFF_BEFORE], 0);
+        assert_int_equal(row->self.samples[DIFF_AFTER], counts[i]);
+        assert_false(row->self.is_sure || row->total.is_sure || row->self.is_tested);
+        (void)diff_free(diff);
+    }
+}
+
+/* 60 samples that all came at once can be one event; as many that come all the time cannot. */
+TEST(tells_one_moment_from_a_habit)
+{
+    struct diff *diff = compare(&options, make(MODULE, 3, 0), make(MODULE, 3, 60));
+    const struct diff_row *row = find(diff, "rare");
+    assert_true(row->self.is_tested);
+    assert_false(row->self.is_sure);
+    (void)diff_free(diff);
+    diff = compare(&options, make(MODULE, 0, 0), make(MODULE, 1, 0));
+    row = find(diff, "work");
+    assert_int_equal(row->self.samples[DIFF_BEFORE], 0);
+    assert_int_equal(row->self.samples[DIFF_AFTER], 100);
+    assert_true(row->self.is_sure);
+    (void)diff_free(diff);
+}
+
+#define BOOKS(expected, missed)                                                                    \
+    "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":" expected                         \
+    ",\"received\":600,\"lost\":0,\"throttled\":0,\"missed\":" missed                              \
+    ",\"idle\":0,\"unexplained\":0,\"kept\":600,\"filtered\":0,\"dropped\":0}}\n"
+
+/* A profile with such books, and such a session. */
+static struct profile *make_with(const char *books, const char *session)
+{
+    struct recording *recording = recording_of(MODULE);
+    char line[128];
+    add_data(recording, FXT_STRING_SESSION, session);
+    add_data(recording, FXT_STRING_BOOKS, books);
+    for (unsigned i = 0; i < 600; i++) {
+        (void)snprintf(line, sizeof line, "sample %u 7 1 %s " MAIN, 1000000 * (i + 1),
+                       i % 2 == 0 ? WORK : REST);
+        add_lines(recording, line);
+    }
+    return load_recording(recording);
+}
+
+#define SESSION(targets, kernel)                                                                   \
+    "{\"session\":\"1\",\"host\":\"h\",\"kernel\":\"6\",\"config\":{\"sample_period_ns\":1000000," \
+    "\"unwind\":\"auto\",\"kernel_stacks\":" kernel ",\"targets\":{" targets "}}}\n"
+
+/* By work, as many samples in twice as many units are half the cost, of what calls too. Without a
+ * period samples are no time. */
+TEST(divides_by_units_of_work)
+{
+    struct diff_options per_work = options;
+    struct fault fault = {0};
+    per_work.per = DIFF_PER_WORK;
+    struct diff *diff = diff_new(&per_work);
+    add(diff, DIFF_BEFORE, make(MODULE, 3, 0));
+    add(diff, DIFF_AFTER, make(MODULE, 3, 0));
+    assert_int_equal(diff_compare(diff, &fault), -EINVAL);
+    assert_contains(fault.text, "how much time a sample stands for");
+    (void)diff_free(diff);
+
+    diff = diff_new(&per_work);
+    struct profile *profile = make_with(BOOKS("800", "0"), SESSION("", "true"));
+    assert_int_equal(diff_add(diff, DIFF_BEFORE, profile, "a", 100), 0);
+    assert_int_equal(diff_add(diff, DIFF_AFTER, profile, "b", 200), 0);
+    (void)profile_free(profile);
+    assert_int_equal(diff_compare(diff, &fault), 0);
+    const struct diff_row *row = find(diff, "main");
+    assert_true(fabs(row->total.values[DIFF_BEFORE] - 0.006) < 1e-12);
+    assert_true(fabs(row->total.values[DIFF_AFTER] - 0.003) < 1e-12);
+    assert_true(row->total.is_sure && find(diff, "work")->self.is_sure && !row->self.is_sure);
+    double part = 0;
+    bool is_visible = false;
+    assert_null(diff_find_above(diff, 0.03, &part, &is_visible));
+    (void)diff_free(diff);
+}
+
+/* Missed ticks are no idleness: 600 of 800 seen ticks on both sides. */
+TEST(divides_by_the_ticks_that_were_seen)
+{
+    const char *session = SESSION("", "true");
+    struct diff *diff = compare(&options, make_with(BOOKS("800", "0"), session),
+                                make_with(BOOKS("1000", "200"), session));
+    const struct diff_row *row = find(diff, "work");
+    assert_true(row->self.values[DIFF_BEFORE] == 300.0 / 800);
+    assert_true(row->self.values[DIFF_AFTER] == 300.0 / 800);
+    (void)diff_free(diff);
+}
+
+TEST(divides_by_the_cpu_time_of_all_where_a_part_was_recorded)
+{
+    const char *session = SESSION("\"pids\":[7]", "true");
+    struct diff *diff = compare(&options, make_with(BOOKS("800", "0"), session),
+                                make_with(BOOKS("8000", "0"), session));
+    const struct diff_row *row = find(diff, "work");
+    assert_true(row->self.values[DIFF_BEFORE] == 0.5);
+    assert_true(row->self.values[DIFF_AFTER] == 0.5);
+    (void)diff_free(diff);
+}
+
+TEST(refuses_recordings_that_were_not_made_alike)
+{
+    struct fault fault = {0};
+    for (int has_force = 0; has_force < 2; has_force++) {
+        struct diff_options forced = options;
+        forced.has_force = has_force != 0;
+        struct diff *diff = diff_new(&forced);
+        add(diff, DIFF_BEFORE, make_with(BOOKS("800", "0"), SESSION("", "true")));
+        add(diff, DIFF_AFTER, make_with(BOOKS("800", "0"), SESSION("", "false")));
+        assert_int_equal(diff_compare(diff, &fault), has_force != 0 ? 0 : -EINVAL);
+        (void)diff_free(diff);
+    }
+    assert_contains(fault.text, "stacks of the kernel");
+}
+
+/* What has no name is called by an address, which another build has for something else. */
+TEST(does_not_match_addresses_of_another_build)
+{
+    static const char before[] = "name 7 0 0 app; module 7 1 /bin/app 0xab;"
+                                 "mmap 0 7 1 0x1000 0x1000 0";
+    static const char after[] = "name 7 0 0 app; module 7 1 /bin/app 0xcd;"
+                                "mmap 0 7 1 0x1000 0x1000 0";
+    struct diff *diff = compare(&options, make(before, 3, 0), make(after, 3, 0));
+    size_t count = 0;
+    const struct diff_row *rows = diff_rows(diff, &count);
+    assert_int_equal(count, 6);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(rows[i].is_unmatched);
+        assert_false(rows[i].self.is_tested || rows[i].total.is_tested);
+    }
+    (void)diff_free(diff);
+}
+
+/* The path of a module may be another, and each recording has its own numbers. */
+TEST(matches_a_module_that_was_moved)
+{
+    static const char moved[] =
+        "name 7 0 0 app; module 7 1 /old/app 0xcd; mmap 0 7 1 0x1000 0x1000 0;"
+        "symbol cd /old/app 32 rest; symbol cd /old/app 16 work; symbol cd /old/app 0 main";
+    struct diff *diff = compare(&options, make(moved, 3, 0), make(MODULE, 3, 0));
+    size_t count = 0;
+    (void)diff_rows(diff, &count);
+    assert_int_equal(count, 3);
+    assert_true(find(diff, "work")->self.change == 0);
+    (void)diff_free(diff);
+}
+
+/* A stack is a function as it is called: work below main and work alone are two. */
+TEST(tells_stacks_apart)
+{
+    struct diff_options by_stack = options;
+    by_stack.by = DIFF_BY_STACK;
+    struct recording *recording = recording_of(MODULE);
+    add_lines(recording, "sample 1000 7 1 " WORK " " MAIN "; sample 2000 7 1 " WORK
+                         "; sample 3000 7 2 " WORK " " MAIN);
+    struct diff *diff = compare(&by_stack, load_recording(recording), make(MODULE, 6, 0));
+    EXPECT_PRINTED("[truncated] > main > work", {
+        size_t count = 0;
+        const struct diff_row *rows = diff_rows(diff, &count);
+        char *text = NULL;
+        size_t text_bytes = 0;
+        FILE *table = open_memstream(&text, &text_bytes);
+        const struct page page = {.file = table, .columns = PAGE_UNLIMITED};
+        assert_int_equal(count, 6); /* main, its work, work, and those below [truncated] */
+        assert_true(rows[0].total.samples[DIFF_AFTER] == 600);
+        assert_int_equal(diff_print_table(&page, diff, 0), 0);
+        assert_int_equal(fclose(table), 0);
+        const char *path = strstr(text, "[truncated] > main > work");
+        assert_non_null(path);
+        (void)fprintf(file, "%.*s", 25, path);
+        free(text);
+    });
+    (void)diff_free(diff);
+}
