@@ -18,8 +18,17 @@ for file in $(find common daemon client -name '*.c'); do
     grep -qxF "$file" <<<"$sources" || complain "$file: no target compiles it"
 done
 
-# One file a run: with several, version 14 takes every va_list after the first file for uninitialised.
+# Most of the files are looked at twenty a run, since a run takes 0.06 s to begin. Version 14 takes every va_list after the
+# first file for uninitialised, so files with one have runs of their own, and the others none of that check.
 # Its own count of suppressed warnings is not a finding.
-xargs -P 2 -n 1 nice -n 19 clang-tidy --quiet -p "$BUILD_DIR" <<<"$sources" 2>&1 |
-    { grep -v '^[0-9]* warnings\? generated' || true; } || failed=1
+with_va_list=$(grep -rlE 'va_list|va_start' common daemon client)
+! grep -q '\.h$' <<<"$with_va_list" || complain "a header has a va_list, so each file has one"
+
+# tidy COUNT [OPTION...]: the files of standard input, so many a run.
+tidy() {
+    xargs -P 2 -n "$1" nice -n 19 clang-tidy --quiet -p "$BUILD_DIR" "${@:2}" 2>&1 |
+        { grep -v '^[0-9]* warnings\? generated' || true; }
+}
+grep -xF "$with_va_list" <<<"$sources" | tidy 1 || failed=1
+grep -vxF "$with_va_list" <<<"$sources" | tidy 20 '--checks=-clang-analyzer-valist.*' || failed=1
 exit "$failed"
