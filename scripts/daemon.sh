@@ -7,6 +7,15 @@
 # How many times longer than elsewhere things may take here: an emulated machine says 6.
 PATIENCE=${CPU_PROFILERD_PATIENCE:-1}
 
+# nap_briefly: for 0.05 s, and where NAP_FIFO is a pipe of the caller's without a writer, without a process.
+nap_briefly() {
+    if [ -p "${NAP_FIFO:-}" ]; then
+        read -rt 0.05 <>"$NAP_FIFO" || true # the time is up
+    else
+        sleep 0.05
+    fi
+}
+
 # wait_until SECONDS COMMAND...: polls 20 times a second; status 1 when the time is up, PATIENCE times as long.
 wait_until() {
     local tries=$(($1 * 20 * PATIENCE))
@@ -16,7 +25,7 @@ wait_until() {
         if [ "$tries" -le 0 ]; then
             return 1
         fi
-        sleep 0.05
+        nap_briefly
     done
 }
 
@@ -60,8 +69,10 @@ daemon_stop() {
     return "$status"
 }
 
+# Without a process, since it is asked again and again.
 process_ended() {
-    local state
-    state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
-    [ -z "$state" ] || [ "${state:0:1}" = Z ]
+    local stat
+    read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
+    stat=${stat##*) }
+    [ "${stat:0:1}" = Z ]
 }

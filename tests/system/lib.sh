@@ -24,6 +24,8 @@ BIN=$BUILD_DIR/bin
 search_path=$PATH
 PATH=$BIN:$search_path
 WORK=$(mktemp -d)
+NAP_FIFO=$WORK/nap
+mkfifo "$NAP_FIFO"
 background_pids=()
 end_functions=()
 
