@@ -156,10 +156,13 @@ adopt
 examine 0
 found rights-good sample-good
 
-# An older kernel.
+# An older kernel; and a profctl as packages have it.
+mkdir "$WORK/stripped"
+strip -o "$WORK/stripped/profctl" "$BIN/profctl" || fail "strip"
+PATH=$WORK/stripped:$PATH
 run_daemon older env LD_PRELOAD="$BUILD_DIR/lib/old_kernel.so"
 examine 0
-found kernel-lacks sample-good
+found kernel-lacks sample-good stacks-good names-good build-ids-good
 
 # alone COMMANDS [COMMAND]: the doctor, for whom no other program runs than those of COMMANDS, with a /tmp of their own.
 mkdir "$WORK/tmp"
