@@ -169,7 +169,7 @@ mkdir "$WORK/tmp"
 alone() {
     # shellcheck disable=SC2016 # for the shell inside
     env CPU_PROFILERD_SOCKET=/none unshare --mount --propagation private --pid --fork --mount-proc --kill-child \
-        bash -c 'mount --bind "$1" /tmp && cd /tmp && eval "$2" && profctl doctor --json' - "$WORK/tmp" "$1" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
+        bash -ec 'mount --bind "$1" /tmp; cd /tmp; eval "$2"; profctl doctor --json' - "$WORK/tmp" "$1" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
     [ $? -eq 1 ] || fail "the doctor ended otherwise: $(cat "$WORK/doctor.err")"
 }
 
@@ -178,7 +178,7 @@ program=$'evil\033[2J'
 echo 'int sleep(unsigned); int main(void) { return sleep(60); }' >"$WORK/tmp/program.c"
 gcc -Wl,--build-id=none -o "$WORK/tmp/$program" "$WORK/tmp/program.c" || fail "gcc"
 # shellcheck disable=SC2016
-run="./$'evil\\033[2J' & while ! grep -q evil /proc/\$!/comm; do sleep 0.01; done"
+run="./$'evil\\033[2J' & until grep -q evil /proc/\$!/comm; do kill -0 \$!; sleep 0.01; done"
 alone "$run"
 found programs-no-build-id
 expect_json "$WORK/doctor.json" "any('/evil?[2J' in f['text'] for f in d['findings'])" "another program has none: $(cat "$WORK/doctor.json")"
@@ -189,11 +189,11 @@ found programs-good
 
 # One that makes code, and does not name it.
 if command -v node >/dev/null; then
-    run="node -e 'setTimeout(() => {}, 60000)' & while ! grep -q node /proc/\$!/maps; do sleep 0.01; done"
+    run="node -e 'setTimeout(() => {}, 60000)' & until grep -q node /proc/\$!/maps; do kill -0 \$!; sleep 0.01; done"
     alone "$run"
     found made-code-restart
     export_it=$(json "$WORK/doctor.json" "next(f['commands'][0] for f in d['findings'] if f['cause'] == 'made-code-restart')")
-    alone "$export_it; $run; while ! ls perf-*.map >/dev/null 2>&1; do sleep 0.01; done"
+    alone "$export_it; $run; until ls perf-*.map >/dev/null 2>&1; do kill -0 \$!; sleep 0.01; done"
     found made-code-good
 fi
 
