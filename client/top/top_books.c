@@ -49,7 +49,6 @@ int top_books_read(const cJSON *books, const char *session, uint64_t time_ns, st
         .lost = count_of(total, "lost"),
         .missed = count_of(total, "missed") + count_of(total, "throttled"),
         .dropped = count_of(total, "dropped"),
-        .truncated = count_of(books, "truncated_stacks"),
         .cpus = calloc(TOP_CPUS_MAX, sizeof *read.cpus),
     };
     if (read.cpus == NULL) {
@@ -145,7 +144,6 @@ int top_history_difference(const struct top_history *history, struct top_books *
     made.lost = less(last->lost, first->lost);
     made.missed = less(last->missed, first->missed);
     made.dropped = less(last->dropped, first->dropped);
-    made.truncated = less(last->truncated, first->truncated);
     for (size_t i = 0; i < last->cpu_count; i++) {
         struct top_cpu before = cpu_before(first, &last->cpus[i], i);
         made.cpus[i] = (struct top_cpu){

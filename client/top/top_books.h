@@ -29,7 +29,6 @@ struct top_books {
     uint64_t lost;
     uint64_t missed;      /* with those that are throttled */
     uint64_t dropped;     /* samples */
-    uint64_t truncated;   /* stacks */
     struct top_cpu *cpus; /* owned */
     size_t cpu_count;
 };
