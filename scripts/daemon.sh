@@ -71,8 +71,9 @@ daemon_stop() {
 
 # Without a process, since it is asked again and again.
 process_ended() {
-    local stat
-    read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
+    local stat=
+    # All of it: a name may have a newline.
+    read -rd '' stat 2>/dev/null <"/proc/$1/stat" || true
     stat=${stat##*) }
-    [ "${stat:0:1}" = Z ]
+    [ -z "$stat" ] || [ "${stat:0:1}" = Z ]
 }
