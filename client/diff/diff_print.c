@@ -108,19 +108,27 @@ static void write_numbers(FILE *file, const struct diff *diff)
     (void)fputs(".\n", file);
 }
 
+/* With one recording a side no more is known than that these two differ. */
 static void write_verdict(FILE *file, const struct diff *diff)
 {
     const struct verdict *verdict = &diff->verdict;
-    (void)fprintf(file,
-                  "%zu of %zu %s with enough samples changed for sure (*); of all that are called "
-                  "so, %.3g %% may be false.\n",
-                  verdict->sure_rows, verdict->row_count, row_words(diff->options.by),
-                  100 * diff->options.discovery_rate);
-    const char *between = verdict->is_assumed ? "Runs of the same are taken to differ by"
-                          : diff->part_count > DIFF_SIDES
-                              ? "Runs of the same side differ by"
-                              : "One recording a side: runs of the same seem to differ by";
-    (void)fprintf(file, "%s %.2g %% of a function%s.\n", between, 100 * verdict->spread.part,
+    bool is_single = diff->part_count == DIFF_SIDES;
+    (void)fprintf(
+        file,
+        "%zu of %zu %s with enough samples %s (*); of all that are called so, %.3g %% may "
+        "be false.\n",
+        verdict->sure_rows, verdict->row_count, row_words(diff->options.by),
+        is_single ? "differ by more than noise" : "changed for sure",
+        100 * diff->options.discovery_rate);
+    (void)fputs(is_single ? "One recording a side: whether other runs of the same differ as much, "
+                            "only several recordings a side tell. "
+                          : "",
+                file);
+    (void)fprintf(file, "Runs of the same %s by %.2g %% of a function%s.\n",
+                  verdict->is_assumed ? "are taken to differ"
+                  : is_single         ? "seem to differ"
+                                      : "side differ",
+                  100 * verdict->spread.part,
                   verdict->is_assumed ? ", as there is too little to learn it from"
                                       : ", beside the noise of sampling");
 }

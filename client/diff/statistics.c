@@ -25,7 +25,8 @@
 #define SPREAD_STEPS         40
 #define SPREAD_FREEDOM_LEAST 8.0 /* fewer functions cannot tell */
 #define DOUBT_FREEDOM        50.0
-#define MEDIAN_EFFICIENCY    0.4 /* of the median against the mean, as an estimate of a variance */
+#define MEDIAN_EFFICIENCY    0.4  /* of the median against the mean, as an estimate of a variance */
+#define ASYMPTOTIC_LEAST     10.0 /* from where on the series of the two functions are good */
 #define FRACTION_STEPS       1000
 #define FRACTION_PRECISE     1e-15
 #define HALVINGS             100
@@ -100,8 +101,9 @@ struct noise noise_of_series(const double *residuals, size_t count)
 static double digamma(double x)
 {
     double sum = 0;
-    for (; x < 10; x++) {
+    while (x < ASYMPTOTIC_LEAST) {
         sum -= 1 / x;
+        x += 1;
     }
     double square = 1 / (x * x);
     return sum + log(x) - 1 / (2 * x) -
@@ -111,8 +113,9 @@ static double digamma(double x)
 static double trigamma(double x)
 {
     double sum = 0;
-    for (; x < 10; x++) {
+    while (x < ASYMPTOTIC_LEAST) {
         sum += 1 / (x * x);
+        x += 1;
     }
     double square = 1 / (x * x);
     return sum + 1 / x + square / 2 +

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `profctl diff` of real recordings of one second: a function that takes twice as long is found, in itself and in nothing that
+# `profctl diff` of real recordings of 0.7 s of CPU time: a function that takes twice as long is found, in itself and in nothing that
 # it does not call, by its part and by work; --fail-above ends with status 3 for that reason alone; runs of the same
 # program do not; and what was not made alike is refused. The JSON is what docs/diff.schema.json says.
-# A function with 30 % that takes twice as long has 60 of 130, 16 points more; the noise of 3000 samples is 1.2.
+# A function with 30 % that takes twice as long has 60 of 130, 16 points more; the noise of 2800 samples is 1.2.
 . "${0%/*}/lib.sh"
 use_build release
 require_perf
@@ -24,10 +24,10 @@ record() {
 }
 
 for i in 1 2 3; do
-    record "before$i" 1 :
-    record "after$i" 1 : 100
+    record "before$i" 0.7 :
+    record "after$i" 0.7 : 100
 done
-record same 1 :
+record same 0.7 :
 record no_kernel 0.2 --no-kernel :
 record slow_rate 0.2 -F 1000 :
 works=$(awk '/^parts/ { print $2 }' "$WORK"/before?.out "$WORK"/after?.out | paste -sd,)
