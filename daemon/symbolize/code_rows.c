@@ -955,7 +955,7 @@ int code_rows_read_again(int fd, enum code_rows_extent extent, const struct cfi_
 }
 
 /* Behind the last function may be a row of a whole page. */
-_Static_assert(CFI_BLOCK_BYTES + 2 * BLOCK_AROUND_BYTES + 2 * AROUND_BYTES + (64 << 10) <=
+_Static_assert(CFI_BLOCK_BYTES + 2 * (BLOCK_AROUND_BYTES + AROUND_BYTES) + (64 << 10) <=
                    CODE_REGION_BYTES_MAX,
                "a block is one region");
 
