@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "grow.h"
 #include "loader.h"
+#include "located_stacks.h"
 #include "tables.h"
 
 #include <string.h>
@@ -158,6 +159,8 @@ int live_profile_resolve(struct live_profile *live, bool has_ended)
         profile->is_resolved = false; /* no sample has a chain yet */
         profile->loaded_bytes = profile_made_bytes(profile);
         r = profile_resolve(profile);
+        /* Samples are resolved once; those that come later may lie elsewhere. */
+        profile->located = located_stacks_free(profile->located);
     }
     return r;
 }

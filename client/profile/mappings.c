@@ -5,12 +5,22 @@
  * boundaries of its mappings cut the address space into pieces, which are the leaves; a mapping
  * hangs at the O(log n) nodes that together are its range; each node lists its mappings by time. A
  * lookup walks from a leaf to the root and picks the newest. Memory is O(n log n), time O(log^2 n),
- * whatever the file says.
+ * whatever the file says. What a lookup has found is remembered for its piece, with the times
+ * between which it holds: most pieces never change, and samples of them come by the thousand.
  */
 #include "mappings.h"
 
 #include "compare.h"
 #include "grow.h"
+#include "seeded_hash.h"
+
+#include <stdbool.h>
+
+/* What was found last for a piece. No time is in it: nothing was yet. */
+struct piece {
+    struct mapping_validity validity;
+    const struct mapping *mapping; /* NULL: none holds it */
+};
 
 /* The indices that a node lists: `nodes[node]` to `nodes[node + 1]` of `listed`. */
 struct mapping_process {
@@ -20,8 +30,10 @@ struct mapping_process {
     size_t mapping_count;
     uint64_t *bounds; /* owned; where pieces begin, rising; the first piece begins at bounds[0] */
     size_t bound_count;
-    size_t *nodes;    /* owned; 2 * bound_count + 1 */
-    uint32_t *listed; /* owned; indices of `mappings`, rising within a node */
+    size_t *nodes;        /* owned; 2 * bound_count + 1 */
+    uint32_t *listed;     /* owned; indices of `mappings`, rising within a node */
+    struct piece *pieces; /* owned; as many as bounds */
+    size_t asked_piece;   /* the last one */
 };
 
 static void free_processes(struct mappings *table)
@@ -30,10 +42,14 @@ static void free_processes(struct mappings *table)
         free(table->processes[i].bounds);
         free(table->processes[i].nodes);
         free(table->processes[i].listed);
+        free(table->processes[i].pieces);
     }
     free(table->processes);
+    free(table->slots);
     table->processes = NULL;
     table->process_count = 0;
+    table->slots = NULL;
+    table->slot_count = 0;
 }
 
 void mappings_done(struct mappings *table)
@@ -191,7 +207,8 @@ static int hang_mappings(struct mapping_process *process)
         total += count;
     }
     process->listed = calloc(total == 0 ? 1 : total, sizeof *process->listed);
-    if (process->listed == NULL) {
+    process->pieces = calloc(process->bound_count, sizeof *process->pieces);
+    if (process->listed == NULL || process->pieces == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < process->mapping_count; i++) {
@@ -200,60 +217,78 @@ static int hang_mappings(struct mapping_process *process)
     return 0;
 }
 
+/* Adds the process of the mappings from `first` on, of which there are `*ret_count`. */
+static int add_process(struct mappings *table, size_t first, size_t *capacity, size_t *ret_count)
+{
+    const struct mapping *mappings = &table->mappings[first];
+    size_t count = 1;
+    while (first + count < table->mapping_count && mappings[count].segment == mappings->segment &&
+           mappings[count].pid == mappings->pid) {
+        count++;
+    }
+    *ret_count = count;
+    if (grow(table->processes, *capacity, table->process_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    struct mapping_process *process = &table->processes[table->process_count++];
+    *process = (struct mapping_process){
+        .segment = mappings->segment,
+        .pid = mappings->pid,
+        .mappings = mappings,
+        .mapping_count = count,
+    };
+    int r = find_bounds(process);
+    return r < 0 ? r : hang_mappings(process);
+}
+
+/* The slot of a process, or the free one where it would be. */
+static uint32_t *find_slot(const struct mappings *table, uint32_t segment, uint64_t pid)
+{
+    size_t at = seeded_hash_pair(pid, segment) & (table->slot_count - 1);
+    while (table->slots[at] != 0) {
+        const struct mapping_process *process = &table->processes[table->slots[at] - 1];
+        if (process->pid == pid && process->segment == segment) {
+            break;
+        }
+        at = (at + 1) & (table->slot_count - 1);
+    }
+    return &table->slots[at];
+}
+
+static int hash_processes(struct mappings *table)
+{
+    table->slot_count = 1;
+    while (table->slot_count < 2 * table->process_count) {
+        table->slot_count *= 2;
+    }
+    table->slots = calloc(table->slot_count, sizeof *table->slots);
+    if (table->slots == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < table->process_count; i++) {
+        const struct mapping_process *process = &table->processes[i];
+        *find_slot(table, process->segment, process->pid) = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
 int mappings_seal(struct mappings *table)
 {
     size_t capacity = 0;
+    size_t count = 0;
     free_processes(table);
     int r = sort_mappings(table);
-    for (size_t i = 0; i < table->mapping_count && r == 0;) {
-        size_t first = i;
-        while (i < table->mapping_count &&
-               table->mappings[i].segment == table->mappings[first].segment &&
-               table->mappings[i].pid == table->mappings[first].pid) {
-            i++;
-        }
-        r = grow(table->processes, capacity, table->process_count + 1);
-        if (r < 0) {
-            break;
-        }
-        struct mapping_process *process = &table->processes[table->process_count++];
-        *process = (struct mapping_process){
-            .segment = table->mappings[first].segment,
-            .pid = table->mappings[first].pid,
-            .mappings = &table->mappings[first],
-            .mapping_count = i - first,
-        };
-        r = find_bounds(process);
-        if (r == 0) {
-            r = hang_mappings(process);
-        }
+    for (size_t i = 0; i < table->mapping_count && r == 0; i += count) {
+        r = add_process(table, i, &capacity, &count);
     }
-    return r;
+    return r < 0 ? r : hash_processes(table);
 }
 
-static const struct mapping_process *find_process(const struct mappings *table, uint32_t segment,
-                                                  uint64_t pid)
+struct mapping_process *mappings_process(const struct mappings *table, uint32_t segment,
+                                         uint64_t pid)
 {
-    size_t low = 0;
-    size_t high = table->process_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct mapping_process *process = &table->processes[middle];
-        if (process->segment == segment && process->pid == pid) {
-            return process;
-        }
-        if (process->segment < segment || (process->segment == segment && process->pid < pid)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
-}
-
-bool mappings_have_process(const struct mappings *table, uint32_t segment, uint64_t pid)
-{
-    return find_process(table, segment, pid) != NULL;
+    uint32_t number = table->process_count == 0 ? 0 : *find_slot(table, segment, pid);
+    return number == 0 ? NULL : &table->processes[number - 1];
 }
 
 /* How many of a node's mappings are not later than `time_ns`. */
@@ -272,30 +307,53 @@ static size_t count_not_later(const struct mapping_process *process, size_t node
     return low - process->nodes[node];
 }
 
-const struct mapping *mappings_find(const struct mappings *table, uint32_t segment, uint64_t pid,
-                                    uint64_t address, uint64_t time_ns,
-                                    struct mapping_validity *validity)
+/* Finds what a piece was at a time, and for which times it was that. */
+static struct piece find_mapping(const struct mapping_process *process, size_t piece,
+                                 uint64_t time_ns)
 {
-    const struct mapping_process *process = find_process(table, segment, pid);
-    size_t piece = process == NULL ? 0 : find_piece(process, address);
-    if (process == NULL || piece == process->bound_count) {
-        return NULL;
-    }
-    const struct mapping *best = NULL;
+    struct piece found = {.validity = {0, UINT64_MAX}};
     for (size_t node = piece + process->bound_count; node > 0; node /= 2) {
         const uint32_t *list = process->listed + process->nodes[node];
         size_t list_count = process->nodes[node + 1] - process->nodes[node];
         size_t count = count_not_later(process, node, time_ns);
-        if (count > 0 && (best == NULL || &process->mappings[list[count - 1]] > best)) {
-            best = &process->mappings[list[count - 1]];
+        if (count > 0 &&
+            (found.mapping == NULL || &process->mappings[list[count - 1]] > found.mapping)) {
+            found.mapping = &process->mappings[list[count - 1]];
         }
         if (count < list_count) {
             uint64_t next_ns = process->mappings[list[count]].time_ns;
-            validity->until_ns = next_ns < validity->until_ns ? next_ns : validity->until_ns;
+            found.validity.until_ns =
+                next_ns < found.validity.until_ns ? next_ns : found.validity.until_ns;
         }
     }
-    if (best != NULL && best->time_ns > validity->from_ns) {
-        validity->from_ns = best->time_ns;
+    found.validity.from_ns = found.mapping == NULL ? 0 : found.mapping->time_ns;
+    return found;
+}
+
+/* Whether an address lies in the piece that was asked for last, as often the next one does. */
+static bool is_in_piece(const struct mapping_process *process, size_t piece, uint64_t address)
+{
+    return process->bounds[piece] <= address &&
+           (piece + 1 == process->bound_count || address < process->bounds[piece + 1]);
+}
+
+const struct mapping *mappings_find(struct mapping_process *process, uint64_t address,
+                                    uint64_t time_ns, struct mapping_validity *validity)
+{
+    if (process == NULL) {
+        return NULL;
     }
-    return best;
+    if (!is_in_piece(process, process->asked_piece, address)) {
+        size_t found = find_piece(process, address);
+        if (found == process->bound_count) {
+            return NULL;
+        }
+        process->asked_piece = found;
+    }
+    struct piece *piece = &process->pieces[process->asked_piece];
+    if (time_ns < piece->validity.from_ns || time_ns >= piece->validity.until_ns) {
+        *piece = find_mapping(process, process->asked_piece, time_ns);
+    }
+    mapping_validity_narrow(validity, &piece->validity);
+    return piece->mapping;
 }

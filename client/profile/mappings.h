@@ -8,7 +8,6 @@
  * is sealed anew.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +31,8 @@ struct mappings {
     size_t mapping_count;
     struct mapping_process *processes; /* owned; by segment and pid */
     size_t process_count;
+    uint32_t *slots; /* owned; the processes by their hash, + 1; 0: the slot is free */
+    size_t slot_count;
 };
 
 /* The times between which a lookup's answer is the same. */
@@ -39,6 +40,13 @@ struct mapping_validity {
     uint64_t from_ns;
     uint64_t until_ns; /* the first at which it may differ; UINT64_MAX: never */
 };
+
+static inline void mapping_validity_narrow(struct mapping_validity *validity,
+                                           const struct mapping_validity *by)
+{
+    validity->from_ns = by->from_ns > validity->from_ns ? by->from_ns : validity->from_ns;
+    validity->until_ns = by->until_ns < validity->until_ns ? by->until_ns : validity->until_ns;
+}
 
 void mappings_done(struct mappings *table);
 
@@ -49,12 +57,15 @@ int mappings_add(struct mappings *table, const struct mapping *mapping, uint64_t
 /* Returns 0, or -ENOMEM. */
 int mappings_seal(struct mappings *table);
 
-bool mappings_have_process(const struct mappings *table, uint32_t segment, uint64_t pid);
+/* What a segment's `pid` had mapped; NULL: nothing, ever. Borrowed, until the table is sealed anew.
+ */
+struct mapping_process *mappings_process(const struct mappings *table, uint32_t segment,
+                                         uint64_t pid);
 
 /*
- * The mapping that held `address` of a segment's `pid` at `time_ns`, or NULL; borrowed.
- * `validity` is narrowed to the times for which this answer holds.
+ * The mapping that held `address` of a process (NULL: of one that had none) at `time_ns`, or NULL;
+ * borrowed. `validity` is narrowed to the times for which this answer holds. The process remembers
+ * what it has answered.
  */
-const struct mapping *mappings_find(const struct mappings *table, uint32_t segment, uint64_t pid,
-                                    uint64_t address, uint64_t time_ns,
-                                    struct mapping_validity *validity);
+const struct mapping *mappings_find(struct mapping_process *process, uint64_t address,
+                                    uint64_t time_ns, struct mapping_validity *validity);

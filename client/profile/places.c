@@ -100,6 +100,14 @@ uint64_t place_instruction(const struct stack_place *place)
     return place->address - (place->is_caller && place->address > 0 ? 1 : 0);
 }
 
+/* What is mapped where a stack's addresses are. */
+static struct mapping_process *find_process(const struct profile *profile,
+                                            const struct profile_sample *sample, bool is_kernel)
+{
+    return mappings_process(&profile->tables->mappings, sample->segment,
+                            is_kernel ? PROFILE_PID_OUTSIDE : sample->pid);
+}
+
 const struct mapping *place_mapping(const struct profile *profile,
                                     const struct profile_sample *sample,
                                     const struct stack_place *place)
@@ -107,8 +115,7 @@ const struct mapping *place_mapping(const struct profile *profile,
     struct mapping_validity validity = {0, UINT64_MAX};
     const struct mapping *mapping =
         !place->has_address ? NULL
-                            : mappings_find(&profile->tables->mappings, sample->segment,
-                                            place->is_kernel ? PROFILE_PID_OUTSIDE : sample->pid,
+                            : mappings_find(find_process(profile, sample, place->is_kernel),
                                             place_instruction(place), sample->time_ns, &validity);
     return mapping == NULL || mapping->module == INTERN_NONE ||
                    profile->modules[mapping->module].is_unknown
@@ -136,11 +143,10 @@ static void narrow_stack(const struct profile *profile, const struct profile_sam
 {
     size_t stack_bytes = 0;
     const uint64_t *stack = intern_bytes(&profile->stacks, stack_item, &stack_bytes);
-    uint64_t pid = place.is_kernel ? PROFILE_PID_OUTSIDE : sample->pid;
+    struct mapping_process *process = find_process(profile, sample, place.is_kernel);
     for (size_t i = 0; i < stack_bytes / sizeof *stack; i++) {
         place.address = stack[i];
-        (void)mappings_find(&profile->tables->mappings, sample->segment, pid,
-                            place_instruction(&place), sample->time_ns, validity);
+        (void)mappings_find(process, place_instruction(&place), sample->time_ns, validity);
         place.is_caller = true;
     }
 }

@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "json.h"
+#include "located_stacks.h"
 #include "session_clock.h"
 #include "tables.h"
 
@@ -30,6 +31,7 @@ struct profile *profile_free(struct profile *profile)
             symbols_done(&profile->tables->symbols);
             free(profile->tables);
         }
+        profile->located = located_stacks_free(profile->located);
         inlines_done(&profile->inlines);
         unnamed_done(&profile->unnamed);
         free(profile->groups);
@@ -129,7 +131,7 @@ bool profile_is_kernel_thread(const struct profile *profile, const struct profil
 {
     return sample->user_stack == 0 && sample->rest_stack == 0 && sample->closed == 0 &&
            sample->pid != PROFILE_PID_OUTSIDE && sample->pid != PROFILE_PID_EXITED &&
-           !mappings_have_process(&profile->tables->mappings, sample->segment, sample->pid);
+           mappings_process(&profile->tables->mappings, sample->segment, sample->pid) == NULL;
 }
 
 /* A number of at least 1 in an object, else 0. */

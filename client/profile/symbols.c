@@ -34,7 +34,8 @@ int symbols_module(struct symbols *table, uint32_t segment, const char *identity
         key = NULL;
         return -ENOMEM;
     }
-    return intern_add(&table->modules, key, (size_t)key_bytes, ret_module);
+    int r = intern_add(&table->modules, key, (size_t)key_bytes, ret_module);
+    return r == 0 && *ret_module >= SYMBOLS_MODULES_MAX ? -ENOMEM : r;
 }
 
 static int find_module(struct symbols *table, uint32_t segment, const char *build_id,

@@ -17,6 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The table knows fewer modules than this. */
+#define SYMBOLS_MODULES_MAX (UINT32_C(1) << 30)
+
 struct symbol_entry {
     uint32_t module; /* what symbols_module() gave */
     uint32_t order;

@@ -15,7 +15,15 @@ void unnamed_done(struct unnamed *table)
     *table = (struct unnamed){0};
 }
 
-int unnamed_add(struct unnamed *table, uint32_t module, uint64_t vaddr)
+/* What is known of an address of the table. */
+static const struct unnamed_function *get_function(const struct unnamed *table, uint32_t item)
+{
+    const struct unnamed_function *function = &table->functions[item];
+    return function->end <= function->start ? NULL : function;
+}
+
+int unnamed_add(struct unnamed *table, uint32_t module, uint64_t vaddr,
+                const struct unnamed_function **ret)
 {
     const struct inline_address address = {.vaddr = vaddr, .module = module};
     uint32_t item = 0;
@@ -27,6 +35,7 @@ int unnamed_add(struct unnamed *table, uint32_t module, uint64_t vaddr)
     if (item == known_count) {
         table->functions[item] = (struct unnamed_function){0};
     }
+    *ret = get_function(table, item);
     return 0;
 }
 
@@ -35,7 +44,5 @@ const struct unnamed_function *unnamed_find(const struct unnamed *table, uint32_
 {
     const struct inline_address address = {.vaddr = vaddr, .module = module};
     uint32_t item = intern_find(&table->addresses, &address, sizeof address);
-    return item == INTERN_NONE || table->functions[item].end <= table->functions[item].start
-               ? NULL
-               : &table->functions[item];
+    return item == INTERN_NONE ? NULL : get_function(table, item);
 }

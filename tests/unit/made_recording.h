@@ -18,7 +18,7 @@
 #define TRUNCATED UINT64_C(2)
 
 struct recording {
-    uint64_t memory[16384];
+    uint64_t memory[65536];
     struct fxt_writer writer;
 };
 

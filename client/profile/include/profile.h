@@ -34,7 +34,7 @@
 #define PROFILE_MERGED_MAX 510
 
 /* The limit of what is made of a recording: these bytes, plus this many times its decompressed
- * size. */
+ * size. Where its stacks lie may take half as much again. */
 #define PROFILE_MADE_BYTES (UINT64_C(64) << 20)
 #define PROFILE_MADE_RATIO 16
 
@@ -59,11 +59,14 @@ struct profile_sample {
     uint32_t chain;        /* of `chains`; frames, leaf first, never empty; set by resolving */
     uint32_t process_name; /* of `texts`; set by resolving */
     uint32_t owner;        /* for profile_owner(); set by resolving */
-    uint32_t group;        /* the continuation that it is a part of, or INTERN_NONE */
-    uint8_t quality;       /* enum stack_quality of the daemon, in the file's values */
-    uint8_t closed;        /* why it has no more: 0 normal */
-    bool has_quality;      /* its own record told it */
-    bool in_kernel;        /* it was in the kernel, whether or not its frames there are known */
+    union {
+        uint32_t group;   /* the continuation that it is a part of, or INTERN_NONE */
+        uint32_t located; /* of `located`, in its place once it is resolved */
+    };
+    uint8_t quality;  /* enum stack_quality of the daemon, in the file's values */
+    uint8_t closed;   /* why it has no more: 0 normal */
+    bool has_quality; /* its own record told it */
+    bool in_kernel;   /* it was in the kernel, whether or not its frames there are known */
 };
 
 struct profile_module {
@@ -130,9 +133,10 @@ struct profile {
     struct profile_module *modules; /* owned */
     size_t module_capacity;
     size_t module_count;
-    struct profile_tables *tables; /* owned; names, mappings and symbols, for resolving */
-    uint64_t read_bytes;           /* of the recording, decompressed */
-    uint64_t loaded_bytes;         /* of what is made, before samples were resolved first */
+    struct profile_tables *tables;  /* owned; names, mappings and symbols, for resolving */
+    struct located_stacks *located; /* owned; where stacks lie, for resolving anew; or NULL */
+    uint64_t read_bytes;            /* of the recording, decompressed */
+    uint64_t loaded_bytes;          /* of what is made, before samples were resolved first */
     uint64_t left_out_count; /* samples that are shown without their frames, for want of room */
     uint64_t plain_count;    /* or without what debugging information says */
     bool is_resolved;        /* once; what comes then may find no room for a sample */

@@ -28,8 +28,10 @@ struct unnamed {
 
 void unnamed_done(struct unnamed *table);
 
-/* Adds an address of which nothing is known yet, if it is new. Returns 0, or -ENOMEM. */
-int unnamed_add(struct unnamed *table, uint32_t module, uint64_t vaddr);
+/* Adds an address, if it is new. `*ret` is the function that has it (borrowed), or NULL: none is
+ * known yet. Returns 0, or -ENOMEM. */
+int unnamed_add(struct unnamed *table, uint32_t module, uint64_t vaddr,
+                const struct unnamed_function **ret);
 
 /* The function that has an address, or NULL where none is known. Borrowed. */
 const struct unnamed_function *unnamed_find(const struct unnamed *table, uint32_t module,
