@@ -15,12 +15,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-const char *diff_by_name(enum diff_by by)
+const char *diff_by_name(size_t by)
 {
     static const char *const names[] = {
         [DIFF_BY_FUNCTION] = "function",   [DIFF_BY_STACK] = "stack",   [DIFF_BY_MODULE] = "module",
         [DIFF_BY_COMMAND] = "command",     [DIFF_BY_THREAD] = "thread", [DIFF_BY_UNIT] = "unit",
-        [DIFF_BY_CONTAINER] = "container", [DIFF_BY_USER] = "user",
+        [DIFF_BY_CONTAINER] = "container", [DIFF_BY_USER] = "user",     [DIFF_BYS] = NULL,
     };
     return names[by];
 }

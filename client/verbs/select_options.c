@@ -156,3 +156,18 @@ int select_take_users(const struct command_line *line, const struct verb_option 
     }
     return status;
 }
+
+const char *select_sort_name(size_t sort)
+{
+    static const char *const names[] = {"self", "total", NULL};
+    return names[sort];
+}
+
+int select_take_sort(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    unsigned sort = 0;
+    int status = options_choice(line, option, value, &sort);
+    *(bool *)into = sort == 1;
+    return status;
+}

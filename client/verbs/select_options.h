@@ -10,6 +10,10 @@
 option_take_fn select_take_time, select_take_pids, select_take_tids, select_take_comm,
     select_take_module, select_take_users, select_take_unit, select_take_cgroup;
 
+/* The words of --sort, "self" and "total"; and it as a bool, whether it is the second. */
+const char *select_sort_name(size_t sort);
+option_take_fn select_take_sort;
+
 #define OPTION_FROM(at)                                                                            \
     {                                                                                              \
         0, "from", "TIME",                                                                         \

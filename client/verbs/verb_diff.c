@@ -56,33 +56,6 @@ static int take_rows(const struct command_line *line, const struct verb_option *
     return EXIT_DONE;
 }
 
-static int take_by(const struct command_line *line, const struct verb_option *option,
-                   const char *value, void *into)
-{
-    (void)option;
-    for (enum diff_by by = 0; by < DIFF_BYS; by++) {
-        if (strcmp(value, diff_by_name(by)) == 0) {
-            *(enum diff_by *)into = by;
-            return EXIT_DONE;
-        }
-    }
-    return options_refuse(line,
-                          "--by: %s: is not one of function, stack, module, command, thread, "
-                          "unit, container, user",
-                          value);
-}
-
-static int take_sort(const struct command_line *line, const struct verb_option *option,
-                     const char *value, void *into)
-{
-    (void)option;
-    if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0) {
-        return options_refuse(line, "--sort: %s: is neither self nor total", value);
-    }
-    *(bool *)into = strcmp(value, "total") == 0;
-    return EXIT_DONE;
-}
-
 /* "3", "3%", "0.5 %". */
 static bool parse_percent(const char *text, double *ret)
 {
@@ -157,8 +130,9 @@ static const struct verb_option options[] = {
     {0, "by", "WHAT",
      "what rows are: function, stack, module, command,\n"
      "thread, unit, container, user (function)",
-     take_by, AT(options.by), 0},
-    {0, "sort", "ORDER", "by self or by total (self)", take_sort, AT(options.sorts_total), 0},
+     options_choice, AT(options.by), 0, diff_by_name},
+    {0, "sort", "ORDER", "by self or by total (self)", select_take_sort, AT(options.sorts_total), 0,
+     select_sort_name},
     {0, "fdr", "PERCENT", "of what is called sure so much may be false (5)", take_rate,
      AT(options.discovery_rate), 0},
     {0, "fail-above", "PART",

@@ -56,13 +56,6 @@ static int take_rows(const struct command_line *line, const struct verb_option *
     return EXIT_DONE;
 }
 
-static const char *sort_name(size_t sort)
-{
-    static const char *const names[] = {
-        [REPORT_SORT_SELF] = "self", [REPORT_SORT_TOTAL] = "total", NULL};
-    return names[sort];
-}
-
 static int take_percent(const struct command_line *line, const struct verb_option *option,
                         const char *value, void *into)
 {
@@ -84,7 +77,8 @@ static const struct verb_option options[] = {
      "what rows are: function, line, module, process, command,\n"
      "thread, unit, container, user, cpu (function)",
      options_choice, AT(by), 0, report_by_name},
-    {0, "sort", "ORDER", "by self or by total (self)", options_choice, AT(sort), 0, sort_name},
+    {0, "sort", "ORDER", "by self or by total (self)", options_choice, AT(sort), 0,
+     select_sort_name},
     {0, "tree", NULL, "a tree of functions, from the root of the stacks inward", options_flag,
      AT(has_tree), 0},
     {0, "inverted", NULL, "with --tree: from the leaves of the stacks outward", options_flag,

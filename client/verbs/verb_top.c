@@ -6,6 +6,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "options.h"
+#include "select_options.h"
 #include "top.h"
 #include "verbs.h"
 
@@ -46,32 +47,13 @@ static int take_count(const struct command_line *line, const struct verb_option 
                : EXIT_DONE;
 }
 
-static int take_view(const struct command_line *line, const struct verb_option *option,
-                     const char *value, void *into)
+static const char *view_name(size_t view)
 {
-    static const char *const names[] = {
-        [TOP_SHOWS_FUNCTIONS] = "function",
-        [TOP_SHOWS_PROCESSES] = "process",
-        [TOP_SHOWS_UNITS] = "unit",
-    };
-    (void)option;
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(value, names[i]) == 0) {
-            *(enum top_first_view *)into = (enum top_first_view)i;
-            return EXIT_DONE;
-        }
-    }
-    return options_refuse(line, "--by %s: give function, process or unit", value);
-}
-
-static int take_sort(const struct command_line *line, const struct verb_option *option,
-                     const char *value, void *into)
-{
-    (void)option;
-    *(bool *)into = strcmp(value, "total") == 0;
-    return strcmp(value, "total") == 0 || strcmp(value, "self") == 0
-               ? EXIT_DONE
-               : options_refuse(line, "--sort %s: give self or total", value);
+    static const char *const names[] = {[TOP_SHOWS_FUNCTIONS] = "function",
+                                        [TOP_SHOWS_PROCESSES] = "process",
+                                        [TOP_SHOWS_UNITS] = "unit",
+                                        NULL};
+    return names[view];
 }
 
 #define TOP_AT(member) offsetof(struct top_request, member)
@@ -85,9 +67,10 @@ static const struct verb_option options[] = {
      options_frequency, RECORD_AT(frequency_hz), 0},
     {0, "window", "SECONDS", "of which time is shown (10)", take_seconds, TOP_AT(window_ns), 0},
     {0, "interval", "SECONDS", "between two looks (1)", take_seconds, TOP_AT(interval_ns), 0},
-    {0, "by", "WHAT", "what is shown first: function, process, unit\n(function)", take_view,
-     TOP_AT(view), 0},
-    {0, "sort", "ORDER", "by self or by total (self)", take_sort, TOP_AT(by_total), 0},
+    {0, "by", "WHAT", "what is shown first: function, process, unit\n(function)", options_choice,
+     TOP_AT(view), 0, view_name},
+    {0, "sort", "ORDER", "by self or by total (self)", select_take_sort, TOP_AT(by_total), 0,
+     select_sort_name},
     {0, "filter", "TEXT", "only rows with this in their name or module", options_text,
      TOP_AT(filter), 0},
     {'b', "batch", NULL, "print each look instead of showing it on a screen", options_flag,

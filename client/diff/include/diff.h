@@ -28,7 +28,7 @@ enum diff_by {
     DIFF_BYS,
 };
 
-const char *diff_by_name(enum diff_by by);
+const char *diff_by_name(size_t by);
 
 /* What samples are divided by. */
 enum diff_per {
