@@ -824,14 +824,6 @@ static int add_small(struct code_rows *rows)
     return r < 0 ? r : settle_doubts(rows);
 }
 
-/* Whether the file says where its functions begin, so that a block can be cut there. Of libraries
- * of assembly that are stripped too little would be known. */
-static bool names_functions(const struct code_rows *rows)
-{
-    GElf_Shdr symbols;
-    return rows->keeps_frames || elf_file_section(rows->file, ".symtab", &symbols);
-}
-
 /* Rows of the extent: those that correct the file's own come first. */
 static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
 {
@@ -841,8 +833,7 @@ static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
         rows->window_bytes = 0;
         look_through(rows, &rows->parts[i], extent == CODE_ROWS_OWN);
     }
-    if (extent == CODE_ROWS_OWN && rows->large_bytes > CODE_ROWS_WHOLE_BYTES_MAX &&
-        names_functions(rows)) {
+    if (extent == CODE_ROWS_OWN && rows->large_bytes > CODE_ROWS_WHOLE_BYTES_MAX) {
         cfi_builder_in_blocks(rows->builder);
     }
     if (r == 0) {
