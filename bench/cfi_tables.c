@@ -6,8 +6,7 @@
  * what stacks consist of: at random, so that every one misses the caches, and again and again
  * among a few hundred, as in the stacks of one program. All times are of the CPU. It also counts
  * the bytes of which a file's own table says something else than the table of all rows: there must
- * be none. Of a file whose rows from instructions are made in blocks it says how long that takes,
- * with every tenth block.
+ * be none.
  */
 #include "cfi_table.h"
 #include "cleanup.h"
@@ -98,55 +97,6 @@ static uint64_t count_differing(const struct cfi_table *own, const struct cfi_ta
     return count;
 }
 
-#define BLOCK_STEP 10
-
-/* Builds the table of one block. Returns the time if it has rows, else 0. */
-static uint64_t time_block(struct code_blocks *blocks, int fd, uint64_t start)
-{
-    cleanup_(freep) void *bytes = NULL;
-    size_t size_bytes = 0;
-    struct cfi_table table = {0};
-    struct cfi_builder *builder = cfi_builder_new();
-    uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    bool is_made = code_blocks_add(blocks, fd, start, builder) == 0 &&
-                   cfi_builder_finish(builder, &bytes, &size_bytes) == 0;
-    uint64_t taken_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
-    cfi_builder_free(builder);
-    return is_made && cfi_table_open(bytes, size_bytes, &table) == 0 && table.row_count > 0
-               ? taken_ns
-               : 0;
-}
-
-/* Prints what the tables of blocks take. */
-static int time_blocks(const char *path, const struct cfi_table *own)
-{
-    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct cfi_builder *kept = cfi_builder_new();
-    struct code_pointers pointers = {0};
-    struct code_blocks *blocks = NULL;
-    uint64_t count = 0;
-    uint64_t sum_ns = 0;
-    int r = code_rows_read_first(fd, CODE_ROWS_OWN, &pointers, kept);
-    uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    r = r < 0 ? r : code_blocks_read(fd, cfi_builder_rewind(kept), &pointers, &blocks);
-    uint64_t read_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    for (size_t i = 0; r == 0 && i < own->segment_count; i++) {
-        uint64_t at = own->segments[i].vaddr & ~(CFI_BLOCK_BYTES - 1);
-        uint64_t end = own->segments[i].vaddr + own->segments[i].size_bytes;
-        for (; at < end; at += BLOCK_STEP * CFI_BLOCK_BYTES) {
-            uint64_t taken_ns = time_block(blocks, fd, at);
-            count += taken_ns > 0;
-            sum_ns += taken_ns;
-        }
-    }
-    printf("blocks_begin_ms %.2f\n", (double)(read_ns - begin_ns) / 1e6);
-    printf("block_ms %.3f\n", count == 0 ? 0 : (double)sum_ns / (double)count / 1e6);
-    code_blocks_free(blocks);
-    code_pointers_done(&pointers);
-    cfi_builder_free(kept);
-    return r;
-}
-
 int main(int argc, char **argv)
 {
     cleanup_(freep) void *own_bytes = NULL;
@@ -178,8 +128,6 @@ int main(int argc, char **argv)
     (void)getrusage(RUSAGE_SELF, &usage);
     printf("rows %zu\nrules %zu\nbytes %zu\n", table.row_count, table.rule_count, size_bytes);
     printf("bytes_per_row %.2f\n", (double)size_bytes / (double)(table.row_count + 1));
-    printf("own_bytes %zu\n", own_size_bytes);
-    printf("is_in_blocks %d\n", own.is_in_blocks);
     printf("own_covered_bytes %" PRIu64 "\n", own.stats.covered_bytes);
     printf("own_differs_bytes %" PRIu64 "\n", count_differing(&own, &table));
     printf("own_build_ms %.2f\n", (double)(begin_ns - own_begin_ns) / 1e6);
@@ -189,9 +137,6 @@ int main(int argc, char **argv)
     printf("covered_bytes %" PRIu64 "\n", table.stats.covered_bytes);
     printf("end_bytes %" PRIu64 "\n", table.stats.end_bytes);
     printf("unsupported_bytes %" PRIu64 "\n", table.stats.unsupported_bytes);
-    if (own.is_in_blocks && time_blocks(argv[1], &own) < 0) {
-        return 1;
-    }
     if (draw_addresses(&table, addresses, FINDS)) {
         printf("find_cold_ns %.1f\n", time_finds(&table, addresses, FINDS));
         printf("find_hot_ns %.1f\n", time_finds(&table, addresses, HOT_COUNT));
