@@ -235,7 +235,6 @@ int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request requ
         .size_bytes = file->size_bytes,
         .changed_s = file->changed_s,
         .changed_ns = file->changed_ns,
-        .code_block = file->code_block,
     };
     return send_question(worker, &question, file->fd, file->debug_fd, max_bytes);
 }

@@ -172,47 +172,6 @@ static int read_rows(struct kept_builders *kept, int fd, enum code_rows_extent e
                                 : code_rows_read_first(fd, extent, &one->pointers, one->builder);
 }
 
-/* Adds the rows of one block to a new builder. */
-static int read_block(const struct elf_worker_question *question, int fd,
-                      const struct cfi_table *table, struct kept_builder *one,
-                      struct cfi_builder *builder)
-{
-    const uint64_t start = (uint64_t)(question->code_block - 1) << CFI_BLOCK_SHIFT;
-    int r = one->blocks != NULL ? 0 : code_blocks_read(fd, table, &one->pointers, &one->blocks);
-    return r < 0 ? r : code_blocks_add(one->blocks, fd, start, builder);
-}
-
-/* What all blocks rest on takes as long to make as much of the table of all rows. Where nothing of
- * it is kept, not even from the file's own table, the answer is that table: else files that are
- * read in turn would take that time for each of their blocks. */
-static int build_block(struct kept_builders *kept, const struct elf_worker_question *question,
-                       int fd, void **ret_bytes, size_t *ret_size_bytes)
-{
-    const struct cfi_table *table = NULL;
-    struct kept_builder one = {.builder = NULL};
-    struct stat file;
-    if (fstat(fd, &file) < 0) {
-        return -errno;
-    }
-    bool is_kept = kept_builders_take(kept, &file, &one, &table);
-    struct cfi_builder *builder = cfi_builder_new();
-    int r = builder == NULL ? -ENOMEM : 0;
-    if (r == 0) {
-        r = is_kept ? read_block(question, fd, table, &one, builder)
-                    : code_rows_read(fd, CODE_ROWS_ALL, builder);
-    }
-    if (r == 0) {
-        r = cfi_builder_finish(builder, ret_bytes, ret_size_bytes);
-    }
-    (void)cfi_builder_free(builder);
-    if (r == 0 && is_kept) {
-        kept_builders_keep(kept, fd, &one);
-    } else {
-        kept_builder_done(&one);
-    }
-    return r;
-}
-
 static int build_cfi(struct kept_builders *kept, const struct elf_worker_question *question, int fd,
                      void **ret_bytes, size_t *ret_size_bytes)
 {
@@ -245,15 +204,11 @@ static int build(struct kept_builders *kept, const struct elf_worker_question *q
         return build_symbols(known, files, question->known_bytes, ret_bytes, ret_size_bytes);
     case ELF_WORKER_JITDUMP:
         return build_jitdump(files->fd, question->known_bytes, ret_bytes, ret_size_bytes);
-    case ELF_WORKER_CODE:
-        if (question->code_block != 0) {
-            return build_block(kept, question, files->fd, ret_bytes, ret_size_bytes);
-        }
-        break;
     case ELF_WORKER_CFI:
-        break;
+    case ELF_WORKER_CODE:
+        return build_cfi(kept, question, files->fd, ret_bytes, ret_size_bytes);
     }
-    return build_cfi(kept, question, files->fd, ret_bytes, ret_size_bytes);
+    return -ENOSYS;
 }
 
 /* True when the file may have been written since it was opened. Its time of change is also that of

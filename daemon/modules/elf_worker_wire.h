@@ -29,8 +29,6 @@ struct elf_worker_question {
     uint64_t size_bytes;
     int64_t changed_s;
     int64_t changed_ns;
-    uint32_t code_block; /* of ELF_WORKER_CODE: 1 + the number of a block of addresses; 0: all */
-    uint32_t zero;
 };
 
 struct elf_worker_answer {

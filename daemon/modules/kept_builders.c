@@ -16,8 +16,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 
 static size_t count_bytes(const struct kept_builder *one)
 {
-    return cfi_builder_bytes(one->builder) + one->pointers.capacity * sizeof *one->pointers.values +
-           (one->blocks == NULL ? 0 : code_blocks_bytes(one->blocks));
+    return cfi_builder_bytes(one->builder) + one->pointers.capacity * sizeof *one->pointers.values;
 }
 
 static size_t sum_bytes(const struct kept_builders *kept)
@@ -41,7 +40,6 @@ static struct kept_builder take_out(struct kept_builders *kept, size_t number)
 
 void kept_builder_done(struct kept_builder *one)
 {
-    one->blocks = code_blocks_free(one->blocks);
     one->builder = cfi_builder_free(one->builder);
     code_pointers_done(&one->pointers);
 }

@@ -3,8 +3,7 @@
 
 /*
  * What is left of the call-frame tables that a worker has made last, by file. Mostly a file's table
- * of all rows, or those of blocks of its code, are asked for soon after its own, if they are, and
- * much of the work for all is the same.
+ * of all rows is asked for soon after its own, if it is, and much of the work for both is the same.
  * All zero: none are kept.
  */
 
@@ -19,7 +18,6 @@ struct kept_builder {
     struct stat file; /* as it was when it was read */
     struct cfi_builder *builder;
     struct code_pointers pointers;
-    struct code_blocks *blocks; /* which borrow the builder's table; NULL: none was asked for */
 };
 
 struct kept_builders {
@@ -27,9 +25,9 @@ struct kept_builders {
     size_t count;
 };
 
-/* Keeps the builder, the pointers and the blocks (owned from now on) of a file, which was as
- * `one->file` says before it was read; if it still is, and as far as there is room: those that were
- * kept first have to go. */
+/* Keeps the builder and the pointers (owned from now on) of a file, which was as `one->file` says
+ * before it was read; if it still is, and as far as there is room: those that were kept first have
+ * to go. */
 void kept_builders_keep(struct kept_builders *kept, int fd, const struct kept_builder *one);
 
 /* What is kept of the same file, if that has not changed since (returned: kept_builder_done()), and

@@ -78,3 +78,11 @@ struct module_ticket *mapping_ask(struct module_cache *cache, enum module_table 
     return is_vdso(query->path) ? module_cache_request_vdso(cache, table, query->start < COMPAT_END)
                                 : module_cache_request(cache, table, urgency, query);
 }
+
+struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
+                                      enum module_urgency urgency, const struct process *process,
+                                      const struct mapping *mapping)
+{
+    const struct module_query query = mapping_query(process, mapping);
+    return mapping_ask(cache, table, urgency, &query);
+}

@@ -83,9 +83,6 @@ static void keep_table(struct module_cache *cache, struct module_load *load,
 {
     struct module_entry *entry = NULL;
     bool kernel = load->request.source == MODULE_KERNEL;
-    if (table->request == ELF_WORKER_CODE && !table->cfi.is_in_blocks) {
-        load->file.identity.code_block = 0;
-    }
     int r = module_store_add(cache->store, kernel ? NULL : &load->file.identity, load->uid, table,
                              &entry);
     if (r < 0) {
@@ -264,18 +261,6 @@ static void add_load(struct module_cache *cache, const struct opener_answer *ans
     load->tickets = ticket;
 }
 
-/* The table of a file in the store, or NULL: for a block, also that of all of them. */
-static struct module_entry *find_table(struct module_cache *cache, enum module_table table,
-                                       const struct file_identity *identity)
-{
-    struct module_entry *entry = module_store_find(cache->store, table, identity);
-    struct file_identity whole = *identity;
-    whole.code_block = 0;
-    return entry != NULL || identity->code_block == 0
-               ? entry
-               : module_store_find(cache->store, table, &whole);
-}
-
 /* Takes a file that was opened: its table may be in the store. */
 static void take_file(struct module_cache *cache, const struct opener_answer *answer,
                       uint64_t now_ns)
@@ -285,7 +270,7 @@ static void take_file(struct module_cache *cache, const struct opener_answer *an
     struct module_entry *entry = NULL;
     enum module_failure failure = MODULE_FAILURE_NONE;
     if (ticket->request.source != MODULE_KERNEL) {
-        entry = find_table(cache, ticket->request.table, identity);
+        entry = module_store_find(cache->store, ticket->request.table, identity);
         failure = module_store_failure(cache->store, ticket->request.table, identity, now_ns);
     }
     if (entry != NULL) {
@@ -309,9 +294,7 @@ static void take_answers(struct module_cache *cache, uint64_t now_ns)
         } else if (answer.failure != MODULE_FAILURE_NONE) {
             fail_ticket(cache, answer.userdata, answer.failure);
         } else {
-            const struct module_ticket *ticket = answer.userdata;
             answer.file.identity.account = answer.file.is_forgeable ? answer.uid : 0;
-            answer.file.identity.code_block = ticket->request.code_block;
             take_file(cache, &answer, now_ns);
         }
     }
@@ -463,7 +446,7 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
                                            const struct module_query *query)
 {
     const struct module_request request = {
-        .source = MODULE_FILE, .table = table, .urgency = urgency, .code_block = query->code_block};
+        .source = MODULE_FILE, .table = table, .urgency = urgency};
     return submit(cache, &request, query);
 }
 

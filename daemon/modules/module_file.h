@@ -30,7 +30,6 @@ struct module_request {
     enum module_table table;
     enum module_urgency urgency;
     uint32_t known_bytes; /* of a perf map or a jitdump: as many as were read of it before */
-    uint32_t code_block;  /* as of the query */
 };
 
 /* The questions of a thread on its way to a file, before steps that may hang. */

@@ -84,7 +84,6 @@ static int send_file(const struct module_load *load, struct elf_worker *worker, 
         .changed_s = load->file.identity.changed_s,
         .changed_ns = load->file.identity.changed_ns,
         .link_count = load->file.link_count,
-        .code_block = load->file.identity.code_block,
     };
     return elf_worker_send_file(worker, file_request(load->request.table), &file, limit_bytes);
 }

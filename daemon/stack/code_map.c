@@ -8,9 +8,7 @@
  *
  * A file has two tables: that of its own call frames, with rows for small stretches that these do
  * not cover, and one with rows for all such code. To make the second one takes several times as
- * long, and most stacks do without it. It is asked for when a frame falls into a large stretch. Of
- * a file with much such code, one is asked for of each block of addresses in which frames fall;
- * past a number of them, that of all.
+ * long, and most stacks do without it. It is asked for when a frame falls into a large stretch.
  *
  * The rules of addresses are copied into the address cache. A process can execute 64-bit and 32-bit
  * code: a cached rule is for one of them.
@@ -31,11 +29,8 @@
 #define ASKS_MAX     256            /* from one poll to the next; some 10 us each */
 #define ASK_PARTS    2
 #define FILE_BITS    64 /* files beyond these share them */
-#define BLOCKS_MAX   64 /* of a file, whose tables are asked for one by one */
 
 struct code_table {
-    enum module_table kind;
-    uint32_t block;               /* module_query; 0: of the whole file */
     struct module_ticket *ticket; /* owned; NULL: not asked for, or refused */
     const struct cfi_table *cfi;  /* once ready; the ticket keeps it */
     uint64_t retry_ns;            /* refused, it is not asked for again before this */
@@ -46,13 +41,11 @@ struct code_table {
 
 struct code_file {
     struct code_file *next_waiting;
-    uint64_t bit;              /* code_map_awaited() */
-    struct code_table own;     /* MODULE_CFI */
-    struct code_table all;     /* MODULE_CODE: asked for when the first is there, and does not do */
-    struct code_table *blocks; /* BLOCKS_MAX of them, or NULL: the same, of a block each */
-    size_t block_count;
-    bool waiting; /* on the list */
-    bool orphan;  /* its mapped_file is gone: the list has it alone */
+    uint64_t bit;          /* code_map_awaited() */
+    struct code_table own; /* MODULE_CFI */
+    struct code_table all; /* MODULE_CODE: asked for when the first is there, and does not do */
+    bool waiting;          /* on the list */
+    bool orphan;           /* its mapped_file is gone: the list has it alone */
 };
 
 struct code_map {
@@ -61,7 +54,6 @@ struct code_map {
     struct counters counters;
     uint64_t unready_count;
     uint64_t awaited;           /* the bit of the file that was pending last */
-    struct code_table *pending; /* the table that the last lookup lacked; NULL: it has none */
     size_t file_count;          /* all that were made */
     struct code_file **goes_on; /* where the next poll does; NULL: at the first */
     struct quota asks;          /* of a round */
@@ -85,10 +77,6 @@ static void free_file(struct code_file *file)
 {
     module_ticket_release(file->own.ticket);
     module_ticket_release(file->all.ticket);
-    for (size_t i = 0; i < file->block_count; i++) {
-        module_ticket_release(file->blocks[i].ticket);
-    }
-    free(file->blocks);
     free(file);
 }
 
@@ -122,36 +110,9 @@ static struct code_file *meet_file(struct code_map *map, const struct mapping *m
     struct code_file *file = calloc(1, sizeof *file);
     if (file != NULL) {
         file->bit = UINT64_C(1) << map->file_count++ % FILE_BITS;
-        file->own.kind = MODULE_CFI;
-        file->all.kind = MODULE_CODE;
         mapping->file->code_file = file;
     }
     return file;
-}
-
-/* The table with the rows from instructions for an address of a file whose own table is there: of
- * its block, where the file has such, unless one that was asked for so is of all blocks. */
-static struct code_table *find_made(struct code_file *file, uint64_t vaddr)
-{
-    const uint64_t block = (vaddr >> CFI_BLOCK_SHIFT) + 1;
-    if (!file->own.cfi->is_in_blocks || block > UINT32_MAX) {
-        return &file->all;
-    }
-    for (size_t i = 0; i < file->block_count; i++) {
-        const struct code_table *known = &file->blocks[i];
-        if (known->block == block || (known->cfi != NULL && !known->cfi->is_in_blocks)) {
-            return &file->blocks[i];
-        }
-    }
-    if (file->blocks == NULL) {
-        file->blocks = calloc(BLOCKS_MAX, sizeof *file->blocks);
-    }
-    if (file->blocks == NULL || file->block_count == BLOCKS_MAX) {
-        return &file->all;
-    }
-    struct code_table *added = &file->blocks[file->block_count++];
-    *added = (struct code_table){.kind = MODULE_CODE, .block = (uint32_t)block};
-    return added;
 }
 
 /* The account of a process; until it is known, the common one of all unknown processes. */
@@ -166,9 +127,8 @@ static void ask(struct code_map *map, struct code_file *file, struct code_table 
                 enum module_urgency urgency, const struct process *process,
                 const struct mapping *mapping)
 {
-    struct module_query query = mapping_query(process, mapping);
-    query.code_block = table->block;
-    struct module_ticket *ticket = mapping_ask(map->cache, table->kind, urgency, &query);
+    enum module_table kind = table == &file->all ? MODULE_CODE : MODULE_CFI;
+    struct module_ticket *ticket = mapping_request(map->cache, kind, urgency, process, mapping);
     table->wanted = urgency == MODULE_WANTED;
     if (ticket == NULL) {
         return;
@@ -230,7 +190,6 @@ static bool is_ready(struct code_map *map, struct code_file *file, struct code_t
     if (is_decided(table)) {
         return true;
     }
-    map->pending = table;
     bool due = !table->wanted || (table->ticket == NULL && table->retry_ns <= moment->time_ns);
     /* What is not asked for in this round is in the next one. */
     if (due && quota_take(&map->asks, process_account(process), 1)) {
@@ -260,11 +219,10 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
     /* Rows from instructions are made for 64 bits only. */
     if (rule != NULL && !cfi_rule_covers(rule) && !moment->is_32bit &&
         !cfi_table_is_settled(file->own.cfi, vaddr)) {
-        struct code_table *table = find_made(file, vaddr);
-        if (!is_ready(map, file, table, process, mapping, moment)) {
+        if (!is_ready(map, file, &file->all, process, mapping, moment)) {
             return UNWIND_CODE_PENDING;
         }
-        const struct cfi_rule *made = find_in_table(table, mapping, pc, false, &vaddr);
+        const struct cfi_rule *made = find_in_table(&file->all, mapping, pc, false, &vaddr);
         rule = made != NULL ? made : rule;
     }
     if (rule == NULL || rule->kind == CFI_NONE || rule->kind == CFI_UNSUPPORTED) {
@@ -278,8 +236,11 @@ static enum unwind_code find_mapped(struct code_map *map, struct process *proces
 static enum unwind_code wait_for_file(struct code_map *map, const struct mapping *mapping,
                                       bool settle)
 {
-    const struct code_file *file = mapping->file->code_file;
-    struct code_table *table = map->pending;
+    struct code_file *file = mapping->file->code_file;
+    struct code_table *table = NULL;
+    if (file != NULL) {
+        table = is_decided(&file->own) ? &file->all : &file->own;
+    }
     if (settle || table == NULL || !is_awaited(table)) {
         map->unready_count++;
         return UNWIND_CODE_LATE;
@@ -305,7 +266,6 @@ enum unwind_code code_map_find(struct code_map *map, struct process *process, ui
         return UNWIND_CODE_NONE;
     }
     map->rule = (struct cfi_rule){.kind = CFI_NONE};
-    map->pending = NULL;
     *ret = &map->rule;
     enum unwind_code code = find_mapped(map, process, mapping, pc, moment, &map->rule);
     if (code == UNWIND_CODE_PENDING) {
@@ -407,24 +367,6 @@ static uint64_t poll_table(const struct code_file *file, struct code_table *tabl
     return is_news ? file->bit : 0;
 }
 
-static uint64_t poll_file(struct code_file *file)
-{
-    uint64_t answered = poll_table(file, &file->own) | poll_table(file, &file->all);
-    for (size_t i = 0; i < file->block_count; i++) {
-        answered |= poll_table(file, &file->blocks[i]);
-    }
-    return answered;
-}
-
-static bool is_file_awaited(const struct code_file *file)
-{
-    bool is_any = is_awaited(&file->own) || is_awaited(&file->all);
-    for (size_t i = 0; i < file->block_count; i++) {
-        is_any = is_any || is_awaited(&file->blocks[i]);
-    }
-    return is_any;
-}
-
 uint64_t code_map_poll(struct code_map *map)
 {
     uint64_t answered = 0;
@@ -432,8 +374,8 @@ uint64_t code_map_poll(struct code_map *map)
     quota_clear(&map->asks);
     for (size_t i = 0; i < POLL_MAX && *link != NULL; i++) {
         struct code_file *file = *link;
-        answered |= poll_file(file);
-        if (is_file_awaited(file) && !file->orphan) {
+        answered |= poll_table(file, &file->own) | poll_table(file, &file->all);
+        if ((is_awaited(&file->own) || is_awaited(&file->all)) && !file->orphan) {
             link = &file->next_waiting;
             continue;
         }

@@ -132,11 +132,6 @@ void cfi_builder_lacks_small(struct cfi_builder *builder)
     builder->header.lacks_small = 1;
 }
 
-void cfi_builder_in_blocks(struct cfi_builder *builder)
-{
-    builder->header.is_in_blocks = 1;
-}
-
 static uint64_t hash_rule(const struct cfi_rule *rule)
 {
     uint64_t words[sizeof *rule / sizeof(uint64_t)];
@@ -466,7 +461,6 @@ const struct cfi_table *cfi_builder_rewind(struct cfi_builder *builder)
     builder->piece_count = builder->piece_capacity = 0;
     builder->run_count = builder->run_capacity = 0;
     builder->header.lacks_small = builder->settled.lacks_small;
-    builder->header.is_in_blocks = builder->settled.is_in_blocks;
     builder->rule_count = builder->settled.rule_count;
     memset(builder->recent, 0, sizeof builder->recent);
     memset(builder->slots, 0, builder->slot_count * sizeof *builder->slots);

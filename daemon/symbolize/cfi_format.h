@@ -37,10 +37,8 @@ struct cfi_header {
     uint32_t page_count; /* without the one that ends the last */
     uint32_t row_count;
     uint32_t build_id_bytes;
-    uint8_t is_32bit; /* 0 or 1, as the next two */
-    uint8_t lacks_small;
-    uint8_t is_in_blocks;
-    uint8_t zero;
+    uint16_t is_32bit;    /* 0 or 1 */
+    uint16_t lacks_small; /* 0 or 1 */
     uint8_t build_id[SYMBOL_BUILD_ID_BYTES_MAX];
 };
 

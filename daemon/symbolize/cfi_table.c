@@ -87,7 +87,7 @@ static bool is_header_valid(const struct cfi_header *header, size_t size_bytes)
            header->build_id_bytes <= SYMBOL_BUILD_ID_BYTES_MAX &&
            header->rule_count <= CFI_RULE_COUNT_MAX && header->page_count <= CFI_PAGE_COUNT_MAX &&
            header->base % CFI_PAGE_BYTES == 0 && header->is_32bit <= 1 &&
-           header->lacks_small <= 1 && header->is_in_blocks <= 1 && header->zero == 0 &&
+           header->lacks_small <= 1 &&
            header->base <= UINT64_MAX - header->page_count * CFI_PAGE_BYTES &&
            cfi_format_bytes(header) == size_bytes;
 }
@@ -111,7 +111,6 @@ int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret)
         .build_id_bytes = header->build_id_bytes,
         .is_32bit = header->is_32bit != 0,
         .lacks_small = header->lacks_small != 0,
-        .is_in_blocks = header->is_in_blocks != 0,
         .stats = {.row_count = header->row_count, .rule_count = header->rule_count},
     };
     table.rules = (const struct cfi_rule *)(table.segments + table.segment_count);

@@ -77,11 +77,6 @@ struct code_callees *code_callees_free(struct code_callees *callees)
     return NULL;
 }
 
-size_t code_callees_bytes(const struct code_callees *callees)
-{
-    return sizeof *callees + callees->capacity * sizeof *callees->all;
-}
-
 /* Sorts them, and leaves each once. */
 static int sort_once(struct code_callees *callees)
 {

@@ -15,8 +15,6 @@ struct code_callees;
 
 struct code_callees *code_callees_new(void);
 struct code_callees *code_callees_free(struct code_callees *callees);
-/* How much memory it holds. */
-size_t code_callees_bytes(const struct code_callees *callees);
 
 /* Code calls an address directly. Returns 0 or -ENOMEM. */
 int code_callees_add(struct code_callees *callees, uint64_t address);

@@ -48,11 +48,7 @@
 #define REGION_BYTES ((size_t)16 << 10)
 #define WINDOW_BYTES ((size_t)1 << 20)
 #define STEP_BYTES   ((size_t)16 << 10)
-
-/* Of a large stretch a block's rows are made with the functions that begin before it, and end
- * behind it, by at most so much. */
-#define BLOCK_AROUND_BYTES ((uint64_t)80 << 10)
-#define PARTS_MAX          64
+#define PARTS_MAX    64
 
 /* Beyond so many small stretches of a file, or bytes in them, the others are left to the table of
  * all rows. */
@@ -77,11 +73,10 @@ struct code_rows {
     struct code_starts *starts;
     struct code_callees *callees;
     struct kept_registers *kept;
-    struct code_doubts *doubts; /* NULL: what only a symbol proves does not count */
+    struct code_doubts *doubts;
     bool keeps_frames;    /* Go's code does: what is not proved is left to the frame pointer */
     bool is_all_read;     /* no code without rows was left out so far */
-    bool has_large;       /* there is more than the small stretches, */
-    uint64_t large_bytes; /* with so much in large ones */
+    bool has_large;       /* there is more than the small stretches */
     uint64_t left_visits; /* as code_region_visit() counts them */
     uint64_t left_bytes;  /* that may be looked through for calls */
     struct code_stretch *small; /* SMALL_COUNT_MAX of them */
@@ -225,7 +220,7 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
                     struct cfi_rule *rule, bool by_symbol)
 {
     const struct code_site *site = &region->sites[number];
-    bool is_kept = by_symbol && rows->doubts != NULL && code_doubts_has_room(rows->doubts);
+    bool is_kept = by_symbol && code_doubts_has_room(rows->doubts);
     if (by_symbol && !is_kept) {
         *rule = (struct cfi_rule){.kind = cfi_rule_is_framed(rule) ? CFI_NONE : CFI_END};
     }
@@ -248,9 +243,7 @@ static int add_rules(const struct code_rows *rows, const struct code_region *reg
                      const struct code_forward *forward, const struct code_backward *backward,
                      size_t site_count)
 {
-    int r = rows->doubts == NULL
-                ? 0
-                : code_jumps_note(region, site_count, forward, backward, rows->doubts);
+    int r = code_jumps_note(region, site_count, forward, backward, rows->doubts);
     code_proof_prepare(region, forward, backward);
     for (size_t i = 0; r == 0 && i < site_count; i++) {
         if (!cfi_rule_covers(region->sites[i].row)) {
@@ -655,7 +648,6 @@ static void note_stretch(struct code_rows *rows, const struct code_part *part, u
     }
     if (end - start > CFI_SMALL_BYTES) {
         rows->has_large = true;
-        rows->large_bytes += end - start;
         return;
     }
     if (rows->small_count == SMALL_COUNT_MAX || rows->small_bytes + (end - start) > SMALL_SUM_MAX) {
@@ -685,10 +677,9 @@ static void look_at_rows(struct code_rows *rows, const struct code_part *part, u
 }
 
 /* Goes once through the stretches of a part, with rows and without. Notes what is called where a
- * CFA rests on a register that the callee keeps, and, if `notes_small`, small stretches without
- * rows. A stretch beside rows that cannot be followed belongs to these, and is left to the table of
- * all rows. */
-static void look_through(struct code_rows *rows, const struct code_part *part, bool notes_small)
+ * CFA rests on a register that the callee keeps, and small stretches without rows. A stretch beside
+ * rows that cannot be followed belongs to these, and is left to the table of all rows. */
+static void look_through(struct code_rows *rows, const struct code_part *part)
 {
     struct cfi_stretch stretch = cfi_table_stretch(rows->table, part->start, rows->kinds);
     uint8_t before = KIND_SIGNAL;
@@ -697,7 +688,7 @@ static void look_through(struct code_rows *rows, const struct code_part *part, b
         if ((stretch.any & KIND_RESTS) != 0) {
             look_at_rows(rows, part, stretch.start, end);
         }
-        if (notes_small && (stretch.any & (KIND_COVERS | KIND_ODD)) == 0) {
+        if ((stretch.any & (KIND_COVERS | KIND_ODD)) == 0) {
             note_stretch(rows, part, stretch.start, end, before);
         }
         before = stretch.any;
@@ -705,8 +696,8 @@ static void look_through(struct code_rows *rows, const struct code_part *part, b
     }
 }
 
-/* Follows the functions that may keep a register on which their caller's CFA rests. */
-static int follow_kept(struct code_rows *rows)
+/* Functions that keep a register on which their caller's CFA rests. */
+static int add_kept(struct code_rows *rows)
 {
     uint64_t callee = 0;
     int r = kept_registers_sort_callees(rows->kept);
@@ -721,7 +712,10 @@ static int follow_kept(struct code_rows *rows)
         const uint8_t *code = read_code(rows, part, callee, &bytes);
         rows->left_visits -= kept_registers_follow(rows->kept, i, code, bytes) * CODE_DECODE_VISITS;
     }
-    return r < 0 ? r : kept_registers_sort(rows->kept);
+    if (r == 0) {
+        r = kept_registers_sort(rows->kept);
+    }
+    return r < 0 ? r : kept_registers_add_rows(rows->kept, rows->table, rows->builder);
 }
 
 /* Notes of which functions code has the address, if that matters. */
@@ -755,8 +749,8 @@ static int settle_doubts(struct code_rows *rows)
     return r < 0 ? r : code_doubts_settle(rows->doubts, rows->builder);
 }
 
-/* Where functions begin in the code that no row covers, and what they call. */
-static int find_functions(struct code_rows *rows)
+/* Rows for the code that no row covers. */
+static int add_uncovered(struct code_rows *rows)
 {
     rows->step_bytes = WINDOW_BYTES;
     int r = code_starts_read(rows->starts, rows->file, rows->table, NULL, 0, rows->pointers);
@@ -769,13 +763,9 @@ static int find_functions(struct code_rows *rows)
     if (r == 0 || r == -E2BIG) {
         r = code_starts_sort(rows->starts);
     }
-    return r < 0 ? r : code_callees_read(rows->callees, rows->file, &rows->left_visits);
-}
-
-/* Rows for the code that no row covers. */
-static int add_uncovered(struct code_rows *rows)
-{
-    int r = find_functions(rows);
+    if (r == 0) {
+        r = code_callees_read(rows->callees, rows->file, &rows->left_visits);
+    }
     for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
         rows->window_bytes = 0;
         r = add_part(rows, &rows->parts[i]);
@@ -831,55 +821,19 @@ static int add_extent(struct code_rows *rows, enum code_rows_extent extent)
     int r = 0;
     for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
         rows->window_bytes = 0;
-        look_through(rows, &rows->parts[i], extent == CODE_ROWS_OWN);
-    }
-    if (extent == CODE_ROWS_OWN && rows->large_bytes > CODE_ROWS_WHOLE_BYTES_MAX) {
-        cfi_builder_in_blocks(rows->builder);
+        look_through(rows, &rows->parts[i]);
     }
     if (r == 0) {
         r = add_resumers(rows);
     }
     if (r == 0) {
-        r = follow_kept(rows);
-    }
-    if (r == 0) {
-        r = kept_registers_add_rows(rows->kept, rows->table, rows->builder);
+        r = add_kept(rows);
     }
     if (r == 0) {
         rows->window_bytes = 0;
         r = extent == CODE_ROWS_ALL ? add_uncovered(rows) : add_small(rows);
     }
     return r;
-}
-
-/* Everything but the builder and the window; false: there is no memory. */
-static bool init_rows(struct code_rows *ret, const struct elf_file *file,
-                      const struct cfi_table *table, struct code_pointers *pointers)
-{
-    *ret = (struct code_rows){
-        .file = file,
-        .table = table,
-        .pointers = pointers,
-        .starts = code_starts_new(),
-        .callees = code_callees_new(),
-        .kept = kept_registers_new(),
-        .keeps_frames = elf_go_is_linked(file),
-        .is_all_read = true,
-        .left_visits = CODE_ROWS_VISITS_MAX,
-        .left_bytes = CALLS_BYTES_MAX,
-        .step_bytes = STEP_BYTES,
-        .kinds = make_kinds(table),
-    };
-    return ret->starts != NULL && ret->callees != NULL && ret->kept != NULL && ret->kinds != NULL;
-}
-
-static void free_rows(struct code_rows *rows)
-{
-    (void)code_starts_free(rows->starts);
-    (void)code_callees_free(rows->callees);
-    (void)kept_registers_free(rows->kept);
-    (void)code_doubts_free(rows->doubts);
-    free(rows->kinds);
 }
 
 /* Adds to what the builder's table has already, and nothing else. */
@@ -889,15 +843,32 @@ static int add_to_table(const struct elf_file *file, enum code_rows_extent exten
 {
     cleanup_(freep) uint8_t *window = malloc(WINDOW_BYTES);
     cleanup_(freep) struct code_stretch *small = calloc(SMALL_COUNT_MAX, sizeof *small);
-    struct code_rows rows;
-    bool has_memory = init_rows(&rows, file, table, pointers);
-    rows.doubts = code_doubts_new();
-    rows.builder = builder;
-    rows.window = window;
-    rows.small = small;
-    has_memory = has_memory && rows.doubts != NULL && window != NULL && small != NULL;
+    cleanup_(freep) uint8_t *kinds = make_kinds(table);
+    struct code_rows rows = {
+        .file = file,
+        .builder = builder,
+        .table = table,
+        .pointers = pointers,
+        .starts = code_starts_new(),
+        .callees = code_callees_new(),
+        .kept = kept_registers_new(),
+        .doubts = code_doubts_new(),
+        .keeps_frames = elf_go_is_linked(file),
+        .is_all_read = true,
+        .left_visits = CODE_ROWS_VISITS_MAX,
+        .left_bytes = CALLS_BYTES_MAX,
+        .small = small,
+        .step_bytes = STEP_BYTES,
+        .window = window,
+        .kinds = kinds,
+    };
+    bool has_memory = window != NULL && small != NULL && kinds != NULL && rows.starts != NULL &&
+                      rows.callees != NULL && rows.kept != NULL && rows.doubts != NULL;
     int r = has_memory ? add_extent(&rows, extent) : -ENOMEM;
-    free_rows(&rows);
+    (void)code_starts_free(rows.starts);
+    (void)code_callees_free(rows.callees);
+    (void)kept_registers_free(rows.kept);
+    (void)code_doubts_free(rows.doubts);
     return r;
 }
 
@@ -951,192 +922,5 @@ int code_rows_read_again(int fd, enum code_rows_extent extent, const struct cfi_
         r = add_to_table(&file, extent, table, pointers, builder);
         elf_file_done(&file);
     }
-    return r;
-}
-
-/* Behind the last function may be a row of a whole page. */
-_Static_assert(CFI_BLOCK_BYTES + 2 * (BLOCK_AROUND_BYTES + AROUND_BYTES) + (64 << 10) <=
-                   CODE_REGION_BYTES_MAX,
-               "a block is one region");
-
-struct code_blocks {
-    struct code_rows rows; /* the file, the builder and the window are those of a call */
-};
-
-static int read_blocks(struct code_rows *rows)
-{
-    find_parts(rows);
-    for (size_t i = 0; i < rows->part_count; i++) {
-        rows->window_bytes = 0;
-        look_through(rows, &rows->parts[i], false);
-    }
-    int r = follow_kept(rows);
-    rows->window_bytes = 0;
-    return r < 0 ? r : find_functions(rows);
-}
-
-int code_blocks_read(int fd, const struct cfi_table *table, struct code_pointers *pointers,
-                     struct code_blocks **ret)
-{
-    cleanup_(freep) uint8_t *window = malloc(WINDOW_BYTES);
-    struct code_blocks *blocks = calloc(1, sizeof *blocks);
-    struct elf_file file;
-    int r = window == NULL || blocks == NULL ? -ENOMEM : elf_file_init(&file, fd);
-    if (r < 0) {
-        free(blocks);
-        return r;
-    }
-    bool has_memory = init_rows(&blocks->rows, &file, table, pointers);
-    blocks->rows.window = window;
-    r = has_memory ? read_blocks(&blocks->rows) : -ENOMEM;
-    elf_file_done(&file);
-    if (r < 0) {
-        (void)code_blocks_free(blocks);
-        return r;
-    }
-    *ret = blocks;
-    return 0;
-}
-
-struct code_blocks *code_blocks_free(struct code_blocks *blocks)
-{
-    if (blocks != NULL) {
-        free_rows(&blocks->rows);
-        free(blocks);
-    }
-    return NULL;
-}
-
-size_t code_blocks_bytes(const struct code_blocks *blocks)
-{
-    const struct code_rows *rows = &blocks->rows;
-    return sizeof *blocks + code_starts_bytes(rows->starts) + code_callees_bytes(rows->callees) +
-           kept_registers_bytes(rows->kept) + rows->table->rule_count;
-}
-
-/* Where the stretch without rows begins that an address lies in. */
-static uint64_t stretch_start(const struct code_rows *rows, uint64_t at, uint64_t limit)
-{
-    while (at > limit) {
-        struct cfi_span span = cfi_table_span(rows->table, at - 1);
-        if (cfi_rule_covers(span.rule)) {
-            break;
-        }
-        at = span.start;
-    }
-    return at > limit ? at : limit;
-}
-
-/* The last function at or before an address; `limit`: there is none behind that. */
-static uint64_t last_function(const struct code_rows *rows, uint64_t at, uint64_t limit)
-{
-    size_t number = code_starts_number(rows->starts, at + 1);
-    while (number-- > 0 && code_starts_address(rows->starts, number) > limit) {
-        if (code_start_is_function(code_starts_kind(rows->starts, number))) {
-            return code_starts_address(rows->starts, number);
-        }
-    }
-    return limit;
-}
-
-/* The first function at or behind an address; `limit`: there is none before that. */
-static uint64_t first_function(const struct code_rows *rows, uint64_t at, uint64_t limit)
-{
-    size_t number = code_starts_number(rows->starts, at);
-    number = next_start(rows, number, CODE_START_FUNCTION, limit);
-    return min_u64(code_starts_address(rows->starts, number), limit);
-}
-
-/* Adds the rows of a large stretch: of the functions that reach into the block, all at once. One
- * that goes far beyond the block has none. */
-static int add_of_large(struct code_rows *rows, const struct code_part *part,
-                        const struct code_stretch *stretch, const struct code_stretch *block)
-{
-    uint64_t first = stretch->start > block->start ? stretch->start : block->start;
-    uint64_t behind = min_u64(stretch->end, block->end);
-    struct extent extent = {.at = last_function(rows, first, stretch->start)};
-    if (first - extent.at > BLOCK_AROUND_BYTES) {
-        extent.at = first_function(rows, first, behind);
-    }
-    extent.end = first_function(rows, behind, stretch->end);
-    if (extent.end - behind > BLOCK_AROUND_BYTES) {
-        extent.end = last_function(rows, behind, extent.at);
-    }
-    if (extent.at >= behind || extent.at >= extent.end) {
-        return 0;
-    }
-    extent.start = extent.at > stretch->start
-                       ? extent.at
-                       : rows_before(rows->table, extent.at, AROUND_BYTES, part->start);
-    if (extent.end == stretch->end) {
-        extent.end = rows_behind(rows->table, extent.end, AROUND_BYTES, part->end);
-    }
-    return add_region(rows, part, &extent);
-}
-
-/* Adds the rows of a stretch without any that reaches into a block: all of them, if it is not
- * larger than a region is at most. */
-static int add_of_stretch(struct code_rows *rows, const struct code_part *part,
-                          const struct code_stretch *stretch, const struct code_stretch *block)
-{
-    int r = add_behind_trampoline(rows, stretch->start);
-    if (stretch->end - stretch->start > BLOCK_AROUND_BYTES) {
-        return r < 0 ? r : add_of_large(rows, part, stretch, block);
-    }
-    bool is_inside_row = cfi_table_find(rows->table, stretch->start)->kind != CFI_NONE;
-    for (uint64_t at = stretch->start; r == 0 && at < stretch->end;) {
-        r = add_stretch(rows, part, at, stretch->end, is_inside_row, &at);
-    }
-    return r;
-}
-
-static int add_block(struct code_rows *rows, const struct code_part *part,
-                     const struct code_stretch *block)
-{
-    uint64_t at = block->start > part->start ? block->start : part->start;
-    int r = 0;
-    while (r == 0 && at < block->end && at < part->end) {
-        struct cfi_stretch found = cfi_table_stretch(rows->table, at, rows->kinds);
-        struct code_stretch stretch = {.end = min_u64(found.end, part->end)};
-        if ((found.first & KIND_COVERS) == 0) {
-            stretch.start = stretch_start(rows, at, part->start);
-            r = add_of_stretch(rows, part, &stretch, block);
-        }
-        at = stretch.end;
-    }
-    return r;
-}
-
-/* What the table of a block tells of its file. */
-static int add_identity(const struct elf_file *file, struct cfi_builder *builder)
-{
-    int r = cfi_builder_build_id(builder, file->build_id, file->build_id_bytes);
-    cfi_builder_in_blocks(builder);
-    for (size_t i = 0; r == 0 && i < file->segment_count; i++) {
-        r = cfi_builder_segment(builder, &file->segments[i]);
-    }
-    return r;
-}
-
-int code_blocks_add(struct code_blocks *blocks, int fd, uint64_t start, struct cfi_builder *builder)
-{
-    cleanup_(freep) uint8_t *window = malloc(WINDOW_BYTES);
-    struct code_rows *rows = &blocks->rows;
-    const struct code_stretch block = {start, start + CFI_BLOCK_BYTES};
-    struct elf_file file;
-    int r = window == NULL ? -ENOMEM : elf_file_init(&file, fd);
-    if (r < 0) {
-        return r;
-    }
-    rows->file = &file;
-    rows->builder = builder;
-    rows->window = window;
-    rows->step_bytes = STEP_BYTES;
-    r = add_identity(&file, builder);
-    for (size_t i = 0; r == 0 && i < rows->part_count; i++) {
-        rows->window_bytes = 0;
-        r = add_block(rows, &rows->parts[i], &block);
-    }
-    elf_file_done(&file);
     return r;
 }

@@ -76,11 +76,6 @@ struct code_starts *code_starts_free(struct code_starts *starts)
     return NULL;
 }
 
-size_t code_starts_bytes(const struct code_starts *starts)
-{
-    return sizeof *starts + starts->capacity * sizeof *starts->all;
-}
-
 static int add_start(struct code_starts *starts, const struct start *start)
 {
     if (starts->count == STARTS_MAX) {

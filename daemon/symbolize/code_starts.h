@@ -24,8 +24,6 @@ struct code_starts;
 
 struct code_starts *code_starts_new(void);
 struct code_starts *code_starts_free(struct code_starts *starts);
-/* How much memory it holds. */
-size_t code_starts_bytes(const struct code_starts *starts);
 
 /* Adds one, of `bytes` of code, 0: unknown; they may come in any order. Returns 0, -ENOMEM, or
  * -E2BIG past a bound. */

@@ -57,7 +57,7 @@ struct kept_registers *kept_registers_new(void)
     if (kept == NULL) {
         return NULL;
     }
-    kept->instructions = reallocarray(NULL, INSTRUCTIONS_MAX, sizeof *kept->instructions);
+    kept->instructions = calloc(INSTRUCTIONS_MAX, sizeof *kept->instructions);
     return kept->instructions == NULL ? kept_registers_free(kept) : kept;
 }
 
@@ -68,11 +68,6 @@ struct kept_registers *kept_registers_free(struct kept_registers *kept)
         free(kept);
     }
     return NULL;
-}
-
-size_t kept_registers_bytes(const struct kept_registers *kept)
-{
-    return sizeof *kept + INSTRUCTIONS_MAX * sizeof *kept->instructions;
 }
 
 void kept_registers_want(struct kept_registers *kept, uint64_t callee, unsigned int number)

@@ -22,8 +22,6 @@ struct kept_registers;
 
 struct kept_registers *kept_registers_new(void);
 struct kept_registers *kept_registers_free(struct kept_registers *kept);
-/* How much memory it holds. */
-size_t kept_registers_bytes(const struct kept_registers *kept);
 
 /* The function at `callee` is called where the CFA rests on register `number`. A bounded number of
  * such calls is kept, the first ones. */

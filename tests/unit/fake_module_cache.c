@@ -58,8 +58,7 @@ void fake_module_table_free(void)
 }
 
 static struct module_ticket *request(struct module_cache *cache, enum module_table table,
-                                     enum module_urgency urgency, uint64_t inode,
-                                     uint32_t code_block)
+                                     enum module_urgency urgency, uint64_t inode)
 {
     if (cache == NULL) {
         return NULL;
@@ -68,8 +67,7 @@ static struct module_ticket *request(struct module_cache *cache, enum module_tab
     assert_true(cache->request_count < FAKE_REQUESTS_MAX);
     struct fake_request *asked =
         fails ? &cache->code_request : &cache->requests[cache->request_count++];
-    *asked = (struct fake_request){
-        .table = table, .urgency = urgency, .inode = inode, .code_block = code_block};
+    *asked = (struct fake_request){.table = table, .urgency = urgency, .inode = inode};
     if (cache->refuses) {
         return NULL;
     }
@@ -88,19 +86,19 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
                                            enum module_urgency urgency,
                                            const struct module_query *query)
 {
-    return request(cache, table, urgency, query->inode, query->code_block);
+    return request(cache, table, urgency, query->inode);
 }
 
 struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
                                                 bool is_32bit)
 {
     (void)is_32bit;
-    return request(cache, table, MODULE_WANTED, 0, 0);
+    return request(cache, table, MODULE_WANTED, 0);
 }
 
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache)
 {
-    return request(cache, MODULE_SYMBOLS, MODULE_WANTED, 0, 0);
+    return request(cache, MODULE_SYMBOLS, MODULE_WANTED, 0);
 }
 
 struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
@@ -109,7 +107,7 @@ struct module_ticket *module_cache_request_perf_map(struct module_cache *cache,
 {
     (void)known_bytes;
     (void)query;
-    return request(cache, MODULE_SYMBOLS, MODULE_WANTED, 0, 0);
+    return request(cache, MODULE_SYMBOLS, MODULE_WANTED, 0);
 }
 
 struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
@@ -119,17 +117,15 @@ struct module_ticket *module_cache_request_jitdump(struct module_cache *cache,
     return module_cache_request_perf_map(cache, query, known_bytes);
 }
 
-static void answer(struct module_cache *cache, uint64_t inode, size_t count,
-                   enum module_state state, enum module_failure failure,
-                   const struct cfi_table *table)
+static void answer(struct module_cache *cache, uint64_t inode, enum module_state state,
+                   enum module_failure failure, const struct cfi_table *table)
 {
-    for (size_t i = 0; i < cache->request_count && count > 0; i++) {
+    for (size_t i = 0; i < cache->request_count; i++) {
         struct module_ticket *ticket = cache->requests[i].ticket;
         if (ticket == NULL || cache->requests[i].inode != inode ||
             ticket->state != MODULE_PENDING) {
             continue;
         }
-        count--;
         ticket->state = state;
         ticket->failure = failure;
         if (table != NULL) {
@@ -140,18 +136,12 @@ static void answer(struct module_cache *cache, uint64_t inode, size_t count,
 
 void fake_module_ready(struct module_cache *cache, uint64_t inode, const struct cfi_table *table)
 {
-    answer(cache, inode, SIZE_MAX, MODULE_READY, MODULE_FAILURE_NONE, table);
-}
-
-void fake_module_first_ready(struct module_cache *cache, uint64_t inode,
-                             const struct cfi_table *table)
-{
-    answer(cache, inode, 1, MODULE_READY, MODULE_FAILURE_NONE, table);
+    answer(cache, inode, MODULE_READY, MODULE_FAILURE_NONE, table);
 }
 
 void fake_module_failed(struct module_cache *cache, uint64_t inode, enum module_failure failure)
 {
-    answer(cache, inode, SIZE_MAX, MODULE_FAILED, failure, NULL);
+    answer(cache, inode, MODULE_FAILED, failure, NULL);
 }
 
 enum module_state module_ticket_state(const struct module_ticket *ticket)

@@ -16,8 +16,7 @@ struct module_cache {
     struct fake_request {
         enum module_table table;
         enum module_urgency urgency;
-        uint64_t inode; /* 0: the vdso, or the kernel */
-        uint32_t code_block;
+        uint64_t inode;               /* 0: the vdso, or the kernel */
         struct module_ticket *ticket; /* NULL once it is released */
     } requests[FAKE_REQUESTS_MAX];
     size_t request_count;
@@ -29,9 +28,6 @@ struct module_cache {
 
 /* To all that asked for this inode and have no answer yet; `table` stays the caller's. */
 void fake_module_ready(struct module_cache *cache, uint64_t inode, const struct cfi_table *table);
-/* The same to the first of these alone. */
-void fake_module_first_ready(struct module_cache *cache, uint64_t inode,
-                             const struct cfi_table *table);
 void fake_module_failed(struct module_cache *cache, uint64_t inode, enum module_failure failure);
 
 /*

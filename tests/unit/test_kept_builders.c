@@ -9,7 +9,6 @@
 #include "cleanup.h"
 #include "unit_test.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,7 +30,6 @@ static void fill(struct kept_builder *one, size_t count)
     struct cfi_rule rule = {.kind = CFI_OFFSET, .cfa_register = 7, .ra_saved = CFI_AT_CFA};
     one->builder = cfi_builder_new();
     one->pointers = (struct code_pointers){0};
-    one->blocks = NULL;
     assert_non_null(one->builder);
     for (size_t i = 0; i < count; i++) {
         rule.cfa_offset = i % 2 == 0 ? 8 : 16;
@@ -64,26 +62,6 @@ TEST(gives_back_what_it_keeps_once)
     assert_false(has(&kept, &other.file));
     assert_true(has(&kept, &one.file));
     assert_false(has(&kept, &one.file));
-}
-
-TEST(gives_back_what_blocks_of_a_file_rest_on)
-{
-    struct kept_builders kept = {.count = 0};
-    struct kept_builder one = {.builder = cfi_builder_new()};
-    struct kept_builder found;
-    const struct cfi_table *table = NULL;
-    cleanup_(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(fstat(fd, &one.file), 0);
-    assert_int_equal(code_rows_read_first(fd, CODE_ROWS_OWN, &one.pointers, one.builder), 0);
-    table = cfi_builder_rewind(one.builder);
-    assert_int_equal(code_blocks_read(fd, table, &one.pointers, &one.blocks), 0);
-    kept_builders_keep(&kept, fd, &one);
-    assert_true(kept_builders_take(&kept, &one.file, &found, &table));
-    assert_ptr_equal(found.blocks, one.blocks);
-    assert_int_equal(code_blocks_add(found.blocks, fd, 0, found.builder), 0);
-    kept_builders_keep(&kept, fd, &found);
-    assert_int_equal(kept.count, 1);
-    kept_builders_done(&kept);
 }
 
 TEST(keeps_nothing_of_a_file_that_has_changed)

@@ -154,57 +154,6 @@ CACHE_TEST(names_the_kernel_or_says_why_not)
     module_ticket_release(ticket);
 }
 
-/* The table of a block of the C library, once it is there. */
-static struct module_ticket *wait_for_block(struct fixture *fixture, const struct target *libc,
-                                            uint32_t block)
-{
-    struct module_query query = libc->query;
-    query.code_block = block;
-    struct module_ticket *ticket =
-        module_cache_request(fixture->cache, MODULE_CODE, MODULE_WANTED, &query);
-    assert_int_equal(wait_for(fixture->cache, ticket), MODULE_READY);
-    return ticket;
-}
-
-CACHE_TEST(keeps_the_rows_of_blocks_apart_and_those_of_all_for_all)
-{
-    static struct target libc;
-    find_mapping(getpid(), "/libc.so", &libc);
-    struct module_ticket *own =
-        module_cache_request(fixture->cache, MODULE_CFI, MODULE_WANTED, &libc.query);
-    assert_int_equal(wait_for(fixture->cache, own), MODULE_READY);
-    struct module_ticket *tickets[] = {
-        wait_for_block(fixture, &libc, 12), wait_for_block(fixture, &libc, 20),
-        wait_for_block(fixture, &libc, 12), wait_for_block(fixture, &libc, 0),
-        wait_for_block(fixture, &libc, 30),
-    };
-    const struct module *modules[COUNT_OF(tickets)];
-    for (size_t i = 0; i < COUNT_OF(tickets); i++) {
-        modules[i] = module_ticket_module(tickets[i]);
-        assert_int_equal(modules[i]->cfi.is_in_blocks, i < 3);
-    }
-    assert_ptr_equal(modules[0], modules[2]);
-    assert_ptr_not_equal(modules[0], modules[1]);
-    assert_ptr_equal(modules[3], modules[4]);
-    for (size_t i = 0; i < COUNT_OF(tickets); i++) {
-        module_ticket_release(tickets[i]);
-    }
-    module_ticket_release(own);
-}
-
-CACHE_TEST(keeps_all_rows_that_come_instead_of_a_block)
-{
-    static struct target libc;
-    find_mapping(getpid(), "/libc.so", &libc);
-    struct module_ticket *first = wait_for_block(fixture, &libc, 12);
-    struct module_ticket *second = wait_for_block(fixture, &libc, 20);
-    assert_false(module_ticket_module(first)->cfi.is_in_blocks);
-    assert_ptr_equal(module_ticket_module(first), module_ticket_module(second));
-    assert_int_equal(module_cache_counts(fixture->cache).tables[MODULE_CODE].module_count, 1);
-    module_ticket_release(first);
-    module_ticket_release(second);
-}
-
 CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart)
 {
     static struct target libc;

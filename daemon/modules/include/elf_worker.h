@@ -94,7 +94,6 @@ struct elf_worker_file {
     int64_t changed_s; /* st_ctim */
     int64_t changed_ns;
     uint64_t link_count; /* 0: it has no name, and is not compared */
-    uint32_t code_block; /* of ELF_WORKER_CODE: as of module_query */
 };
 
 /* The same for a file that others may write meanwhile: then the answer is -ESTALE. */

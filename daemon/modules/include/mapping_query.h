@@ -21,3 +21,7 @@ struct module_query mapping_query(const struct process *process, const struct ma
 /* Asks for a table of what has_module() says is behind it: see module_cache_request(). */
 struct module_ticket *mapping_ask(struct module_cache *cache, enum module_table table,
                                   enum module_urgency urgency, const struct module_query *query);
+/* Both. */
+struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
+                                      enum module_urgency urgency, const struct process *process,
+                                      const struct mapping *mapping);

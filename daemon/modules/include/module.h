@@ -56,7 +56,6 @@ struct file_identity {
     uint64_t disk_sequence;
     uint32_t generation; /* of the inode; 0 where the filesystem tells none */
     uint32_t account; /* for which alone it was opened, where a user says all of the above; or 0 */
-    uint32_t code_block; /* of MODULE_CODE, as it was asked for: module_query */
 };
 
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
@@ -64,7 +63,7 @@ static inline bool file_identity_equal(const struct file_identity *a, const stru
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
            a->changed_s == b->changed_s && a->changed_ns == b->changed_ns &&
            a->disk_sequence == b->disk_sequence && a->generation == b->generation &&
-           a->account == b->account && a->code_block == b->code_block;
+           a->account == b->account;
 }
 
 /* One table of one file: shared by all tickets that turned out to name it. Alive while a ticket
@@ -98,8 +97,6 @@ struct module_query {
     uint64_t mapped_ns;  /* the mapping was there then, CLOCK_BOOTTIME; 0: unknown. A file that
                             was written since is not the one that was mapped */
     uint64_t map_device; /* of a perf map that was read before: as its module has it */
-    uint32_t code_block; /* of MODULE_CODE: 1 + the number of the block of the module's addresses
-                            whose rows are wanted (cfi_table.h); 0: of all */
 };
 
 /* What has been asked of the module cache, and what came of it. For any one thread. */

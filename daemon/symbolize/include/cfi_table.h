@@ -22,10 +22,6 @@
 /* The registers that `kept` of a rule can have: all but rbx, rbp and rsp. */
 #define CFI_KEPT_REGISTERS UINT32_C(0xff37)
 
-/* Rows from instructions can be made for so much of a file's addresses at a time. */
-#define CFI_BLOCK_SHIFT 14
-#define CFI_BLOCK_BYTES (UINT64_C(1) << CFI_BLOCK_SHIFT)
-
 enum cfi_kind {
     CFI_NONE,        /* the module has no call-frame information for this address */
     CFI_UNSUPPORTED, /* it has some that no other kind can express */
@@ -117,9 +113,6 @@ struct cfi_table {
     size_t build_id_bytes;
     bool is_32bit;    /* the module's code has 32 bits, and so have words of its stacks */
     bool lacks_small; /* some small stretches have rows only in the table of all rows */
-    /* Of a file's own table: there is so much code without rows that those from instructions can be
-     * made for one block of addresses at a time. Of one with such rows: it is of one block. */
-    bool is_in_blocks;
     struct cfi_stats stats;
 };
 
@@ -183,8 +176,6 @@ int cfi_builder_build_id(struct cfi_builder *builder, const uint8_t *build_id, s
 void cfi_builder_32bit(struct cfi_builder *builder);
 /* The instructions of some small stretches without rows were not followed. */
 void cfi_builder_lacks_small(struct cfi_builder *builder);
-/* Makes a table that is_in_blocks. */
-void cfi_builder_in_blocks(struct cfi_builder *builder);
 /* The rule (copied) for [start, end); an empty range is left out. */
 int cfi_builder_add(struct cfi_builder *builder, uint64_t start, uint64_t end,
                     const struct cfi_rule *rule);

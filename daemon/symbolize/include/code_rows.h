@@ -9,10 +9,6 @@ struct elf_file;
  * no rows. */
 #define CODE_ROWS_VISITS_MAX UINT64_C(200000000)
 
-/* A file with so much code without rows, beside small stretches, has its rows from instructions
- * made for one block of addresses at a time: most of that code is never met by a stack. */
-#define CODE_ROWS_WHOLE_BYTES_MAX ((uint64_t)512 << 10)
-
 /* Which code the instructions are followed of. */
 enum code_rows_extent {
     CODE_ROWS_OWN, /* code that the file's own rows cover, where these do not tell all: functions
@@ -50,21 +46,3 @@ int code_rows_read_first(int fd, enum code_rows_extent extent, struct code_point
  * of the same file, so that its call frames and its pointers are not read again. */
 int code_rows_read_again(int fd, enum code_rows_extent extent, const struct cfi_table *table,
                          struct code_pointers *pointers, struct cfi_builder *builder);
-
-/*
- * Rows for one block of addresses at a time (cfi_table.h), of a file that has much code without
- * any. What all blocks rest on is made once: where functions begin, and what they call. A row that
- * only a symbol proves does not count, since code outside of the block may jump there.
- */
-struct code_blocks;
-/* `table` (borrowed for as long) and `pointers` are as for code_rows_read_again(). Returns 0, or as
- * eh_frame_read(); `*ret` (returned) needs code_blocks_free(). */
-int code_blocks_read(int fd, const struct cfi_table *table, struct code_pointers *pointers,
-                     struct code_blocks **ret);
-struct code_blocks *code_blocks_free(struct code_blocks *blocks);
-/* How much memory it holds. */
-size_t code_blocks_bytes(const struct code_blocks *blocks);
-/* Adds the rows of the block that begins at `start`, and of the functions that reach into it, to a
- * new builder. `fd` is of the same file. Returns as code_rows_read(). */
-int code_blocks_add(struct code_blocks *blocks, int fd, uint64_t start,
-                    struct cfi_builder *builder);
