@@ -17,7 +17,7 @@ _profctl() {
             mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${words[-1]}")
             ;;
         :commands) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -c -- "${words[-1]}") ;;
-        *) COMPREPLY+=("${line%%$'\t'*}") ;;
+        *) COMPREPLY+=("$(printf %q "${line%%$'\t'*}")") ;; # bash puts it on the line as it is
         esac
     done < <("${COMP_WORDS[0]}" --complete "${words[@]}" 2>/dev/null)
 }

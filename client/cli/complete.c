@@ -31,9 +31,21 @@ struct completion {
     const char *begun; /* borrowed: what the user has typed of the value */
 };
 
+/* Whether a value is one word of what shells pass on as it is. A name with other characters would
+ * have to be quoted as the shell at hand does, and may be another user's. */
+static bool is_word(const char *value)
+{
+    for (; *value != '\0'; value++) {
+        if (!isalnum((unsigned char)*value) && strchr("-_./:@%+,=\\", *value) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void offer(const struct completion *completion, const char *value, const char *text)
 {
-    if (strncmp(value, completion->begun, strlen(completion->begun)) != 0) {
+    if (!is_word(value) || strncmp(value, completion->begun, strlen(completion->begun)) != 0) {
         return;
     }
     (void)fprintf(completion->file, "%.*s%s", (int)completion->before_bytes, completion->before,
@@ -102,15 +114,10 @@ static const char *cgroup_root(void)
                                                             : "/sys/fs/cgroup/unified";
 }
 
-/* Whether a control group is a unit's, by its name, and of one word. */
+/* Whether a control group is a unit's, by its name. */
 static bool is_unit(const char *name)
 {
     const char *end = strrchr(name, '.');
-    for (const char *at = name; *at != '\0'; at++) {
-        if (!isgraph((unsigned char)*at)) {
-            return false;
-        }
-    }
     return end != NULL && (strcmp(end, ".service") == 0 || strcmp(end, ".scope") == 0 ||
                            strcmp(end, ".slice") == 0 || strcmp(end, ".socket") == 0);
 }

@@ -179,8 +179,8 @@ const struct diff_row *diff_find_above(const struct diff *diff, double part, dou
         const struct diff_change *changes[] = {&diff->rows[i].self, &diff->rows[i].total};
         for (size_t at = 0; at < sizeof changes / sizeof changes[0]; at++) {
             const struct diff_change *change = changes[at];
-            *ret_is_visible =
-                *ret_is_visible && (!change->is_tested || change->visible <= part * whole);
+            double missed = change->is_tested ? change->visible : change->change;
+            *ret_is_visible = *ret_is_visible && missed <= part * whole;
             if (change->is_sure && change->change > *ret_part * whole) {
                 *ret_part = change->change / whole;
                 most = &diff->rows[i];

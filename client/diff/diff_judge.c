@@ -348,10 +348,13 @@ static int find_builds(const struct judging *judging, struct intern *builds)
     return r;
 }
 
-/* Whether an item's name has no meaning on one of the sides, which has another build. */
-static bool is_unmatched(const struct diff_item *item, const struct intern *builds)
+/* Whether an item's name has no meaning on one of the sides, which has another build, or may have:
+ * its module has no build-id. */
+static bool is_unmatched(const struct judging *judging, const struct diff_item *item,
+                         const struct intern *builds)
 {
-    bool is_other = false;
+    const char *build_id = text_or_null(judging->diff, item->build_id);
+    bool is_other = build_id != NULL && build_id[0] == '\0';
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
         struct build build = build_of(item, side);
         bool has_build = intern_find(builds, &build, sizeof build) != INTERN_NONE;
@@ -362,12 +365,31 @@ static bool is_unmatched(const struct diff_item *item, const struct intern *buil
     return item->build_id != INTERN_NONE && is_other;
 }
 
+/* The same of each item, and of a stack also where one of its callers is such. Callers have smaller
+ * numbers. `*ret` is returned: free(). Returns 0, or -ENOMEM. */
+static int find_unmatched(const struct judging *judging, bool **ret)
+{
+    cleanup_(intern_done) struct intern builds = {0};
+    bool *unmatched = calloc(judging->item_count + 1, sizeof *unmatched);
+    if (unmatched == NULL || find_builds(judging, &builds) < 0) {
+        free(unmatched);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < judging->item_count; i++) {
+        const struct diff_item *item = diff_items_get(&judging->diff->items, (uint32_t)i);
+        unmatched[i] =
+            is_unmatched(judging, item, &builds) || (item->parent < i && unmatched[item->parent]);
+    }
+    *ret = unmatched;
+    return 0;
+}
+
 static int make_rows(struct judging *judging)
 {
     struct diff *diff = judging->diff;
-    cleanup_(intern_done) struct intern builds = {0};
+    cleanup_(freep) bool *unmatched = NULL;
     diff->rows = calloc(judging->item_count + 1, sizeof *diff->rows);
-    if (diff->rows == NULL || find_builds(judging, &builds) < 0) {
+    if (diff->rows == NULL || find_unmatched(judging, &unmatched) < 0) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < judging->item_count; i++) {
@@ -382,7 +404,7 @@ static int make_rows(struct judging *judging)
             .module = text_or_null(diff, diff->items.paths[i]),
             .build_id = text_or_null(diff, item->build_id),
             .item = (uint32_t)i,
-            .is_unmatched = is_unmatched(item, &builds),
+            .is_unmatched = unmatched[i],
         };
         take_change(judging, &sums[SELF], !row->is_unmatched, &row->self);
         take_change(judging, &sums[TOTAL], !row->is_unmatched, &row->total);

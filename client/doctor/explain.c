@@ -71,6 +71,13 @@ static bool describe_held(struct profctl *conn, char *into)
     return true;
 }
 
+/* Whether no event at all is given; other refusals say themselves what is not there. */
+static bool has_no_events(const struct profctl_fault *fault)
+{
+    return fault->code == EACCES ||
+           (fault->code == EOPNOTSUPP && strstr(fault->text, "has no perf events") != NULL);
+}
+
 const char *doctor_describe_create(struct profctl *conn, const struct profctl_fault *fault,
                                    char *into)
 {
@@ -80,7 +87,7 @@ const char *doctor_describe_create(struct profctl *conn, const struct profctl_fa
     if (fault->code == EEXIST && describe_held(conn, into)) {
         return into;
     }
-    if (facts != NULL && (fault->code == EACCES || fault->code == EOPNOTSUPP)) {
+    if (facts != NULL && has_no_events(fault)) {
         facts->sample.is_refused = true;
         facts->sample.code = fault->code;
         gather_machine("", &facts->machine);

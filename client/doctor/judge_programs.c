@@ -64,8 +64,12 @@ static void write_running(const struct made_facts *made, const struct runtime *r
     const struct passwd *user = made->uid == geteuid() ? NULL : getpwuid(made->uid);
     char *command = NULL;
     size_t command_bytes = 0;
-    FILE *file = open_memstream(&command, &command_bytes);
+    FILE *file = NULL;
     into[0] = '\0';
+    if (user == NULL && made->uid != geteuid()) {
+        return; /* nothing of a user without a name is run by another */
+    }
+    file = open_memstream(&command, &command_bytes);
     if (file == NULL) {
         return;
     }
@@ -77,7 +81,7 @@ static void write_running(const struct made_facts *made, const struct runtime *r
     (void)snprintf(tool, sizeof tool, "%s/%s", made->folder, runtime->running);
     text_print_argument(file, access(tool, X_OK) == 0 ? tool : runtime->running);
     (void)fprintf(file, " %d Compiler.perfmap", (int)made->pid);
-    if (fclose(file) == 0) {
+    if (fclose(file) == 0 && command_bytes < COMMAND_BYTES) {
         (void)snprintf(into, COMMAND_BYTES, "%s", command);
     }
     free(command);

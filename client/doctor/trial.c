@@ -13,6 +13,7 @@
 #include "elf_kind.h"
 #include "profile.h"
 
+#include <errno.h>
 #include <link.h>
 #include <poll.h>
 #include <string.h>
@@ -208,8 +209,11 @@ void trial_gather(struct profctl *conn, struct spin *spin, struct sample_facts *
     }
     pid_t pid = spin->pid;
     uint64_t ran_ns = spin_end(spin);
-    if (read_all(conn, &recording) < 0) {
-        fail(ret, connection_notes(conn)->fault.text);
+    int r = read_all(conn, &recording);
+    if (r < 0) {
+        fail(ret, r == -EFBIG       ? "its recording is too large"
+                  : r == -ETIMEDOUT ? "its recording could not be read in time"
+                                    : connection_notes(conn)->fault.text);
         return;
     }
     (void)profctl_close(conn, NULL);

@@ -51,6 +51,10 @@ static void save(struct full *full)
     struct fault fault = {0};
     struct top_kept kept;
     uint64_t samples = 0;
+    if (strcmp(full->state.input, "-") == 0) {
+        say(full, "not saved: standard output is the screen; name a file");
+        return;
+    }
     top_intake_kept(full->session.intake, clock_ns(CLOCK_BOOTTIME), &kept);
     if (top_intake_save(full->session.intake, full->state.input, &samples, &fault) < 0) {
         (void)snprintf(text, sizeof text, "not saved: %s", fault.text);

@@ -154,7 +154,7 @@ static int add_sample(struct top_intake *intake, const struct profile_sample *sa
     struct top_sample added = {
         .time_ns = sample->time_ns,
         .function_count = count,
-        .is_truncated = rooted == PROFILE_STACK_TRUNCATED || rooted == PROFILE_STACK_STITCHED,
+        .is_truncated = rooted == PROFILE_STACK_TRUNCATED,
         .is_stackless = rooted == PROFILE_STACK_NONE,
     };
     int r = grow(intake->stack, intake->stack_capacity, count);

@@ -16,6 +16,7 @@
 #include "record.h"
 #include "session_status.h"
 #include "threads.h"
+#include "top_terminal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -320,9 +321,7 @@ static void *run(void *userdata)
     struct top_source *source = userdata;
     sigset_t faults;
     (void)sigemptyset(&faults);
-    (void)sigaddset(&faults, SIGSEGV);
-    (void)sigaddset(&faults, SIGBUS);
-    (void)sigaddset(&faults, SIGABRT);
+    top_terminal_add_faults(&faults);
     (void)pthread_sigmask(SIG_UNBLOCK, &faults, NULL); /* what restores the terminal must run */
     for (struct shared seen = look(source); !seen.is_ending; seen = look(source)) {
         uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);

@@ -157,8 +157,12 @@ static void ask(struct top_screen_state *state, enum top_prompt prompt, const ch
     (void)snprintf(state->old_filter, sizeof state->old_filter, "%s", state->filter);
 }
 
+/* A rate that is not known is that of the config. */
 static enum top_act change_rate(struct top_screen_state *state, bool is_up)
 {
+    if (state->rate_hz == 0) {
+        return TOP_ACT_NONE;
+    }
     state->wanted_hz = top_state_next_rate(state->rate_hz, is_up);
     return state->wanted_hz == state->rate_hz ? TOP_ACT_NONE : TOP_ACT_RATE;
 }

@@ -203,6 +203,13 @@ int top_terminal_fd(void)
     return pipe_fds[0];
 }
 
+void top_terminal_add_faults(sigset_t *signals)
+{
+    for (size_t i = 0; i < COUNT(fault_signals); i++) {
+        (void)sigaddset(signals, fault_signals[i]);
+    }
+}
+
 struct top_signals top_terminal_signals(void)
 {
     struct top_signals signals = {.is_ending = end_count > 0};
@@ -220,9 +227,14 @@ struct top_signals top_terminal_signals(void)
 
 void top_terminal_suspend(void)
 {
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    struct sigaction own;
     (void)endwin();
     is_taken = 0;
-    (void)raise(SIGSTOP);
+    /* As the kernel does it: a process that no shell would continue is not stopped. */
+    (void)sigaction(SIGTSTP, &usual, &own);
+    (void)raise(SIGTSTP);
+    (void)sigaction(SIGTSTP, &own, NULL);
     is_taken = 1;
 }
 

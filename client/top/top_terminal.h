@@ -8,6 +8,7 @@
 
 #include "fault.h"
 
+#include <signal.h>
 #include <stdbool.h>
 
 /* Whether there is a terminal that can be taken. Returns 0, or -errno with a sentence in `reterr`
@@ -33,6 +34,9 @@ struct top_signals {
 };
 
 struct top_signals top_terminal_signals(void);
+
+/* Adds the signals by which a fault ends the process: no thread may block them. */
+void top_terminal_add_faults(sigset_t *signals);
 
 /* Gives the terminal back, stops the process, and takes the terminal again when it goes on. */
 void top_terminal_suspend(void);

@@ -222,6 +222,46 @@ TEST(does_not_match_addresses_of_another_build)
     (void)diff_free(diff);
 }
 
+/* Nor is what they called the same stack on both sides, whatever its name is; and what grew without
+ * being compared is no growth that would have been seen. */
+TEST(does_not_match_stacks_below_addresses_of_another_build)
+{
+#define NAMED                                                                                      \
+    "module 7 2 /lib/named 0xee; mmap 0 7 2 0x1010 0x20 0; symbol ee /lib/named 0 work; symbol ee /lib/named 16 rest"
+    static const char before[] =
+        "name 7 0 0 app; module 7 1 /bin/app 0xab; mmap 0 7 1 0x1000 0x10 0;" NAMED;
+    static const char after[] =
+        "name 7 0 0 app; module 7 1 /bin/app 0xcd; mmap 0 7 1 0x1000 0x10 0x100;" NAMED;
+    struct diff_options by_stack = options;
+    double part = 0;
+    bool is_visible = true;
+    by_stack.by = DIFF_BY_STACK;
+    struct diff *diff = compare(&by_stack, make(before, 3, 0), make(after, 3, 0));
+    size_t count = 0;
+    const struct diff_row *rows = diff_rows(diff, &count);
+    assert_int_equal(count, 6);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(rows[i].is_unmatched && !rows[i].self.is_tested && !rows[i].total.is_tested);
+    }
+    assert_null(diff_find_above(diff, 0.03, &part, &is_visible));
+    assert_false(is_visible);
+    (void)diff_free(diff);
+}
+
+/* Without a build-id nothing says that it is the same build. */
+TEST(does_not_match_addresses_without_a_build_id)
+{
+    static const char bare[] = "name 7 0 0 app; module 7 1 /bin/app; mmap 0 7 1 0x1000 0x1000 0";
+    struct diff *diff = compare(&options, make(bare, 3, 0), make(bare, 3, 0));
+    size_t count = 0;
+    const struct diff_row *rows = diff_rows(diff, &count);
+    assert_true(count > 0);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(rows[i].is_unmatched && !rows[i].total.is_tested);
+    }
+    (void)diff_free(diff);
+}
+
 /* The path of a module may be another, and each recording has its own numbers. */
 TEST(matches_a_module_that_was_moved)
 {
