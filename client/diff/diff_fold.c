@@ -76,7 +76,7 @@ static size_t choose_blocks(uint64_t sample_count)
 static int find_runs(struct folding *folding)
 {
     const struct profile *profile = folding->profile;
-    uint64_t length_ns = profile->last_ns - profile->first_ns + 1;
+    double length_ns = (double)(profile->last_ns - profile->first_ns) + 1;
     folding->block_count = choose_blocks(profile->sample_count);
     folding->runs = calloc(profile->sample_count + 1, sizeof *folding->runs);
     folding->whole = calloc(folding->block_count, sizeof *folding->whole);
@@ -84,7 +84,7 @@ static int find_runs(struct folding *folding)
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        double part = (double)(profile->samples[i].time_ns - profile->first_ns) / (double)length_ns;
+        double part = (double)(profile->samples[i].time_ns - profile->first_ns) / length_ns;
         size_t block = (size_t)(part * (double)folding->block_count);
         block = block < folding->block_count ? block : folding->block_count - 1;
         folding->runs[i] = (struct run){folding->stacks.of_sample[i], (uint32_t)block, 1};

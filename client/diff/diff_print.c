@@ -179,7 +179,9 @@ static void write_warnings(FILE *file, const struct diff *diff)
 {
     (void)fputs(diff->warning_count > 0 || diff->unmatched_count > 0 ? "But mind:\n" : "", file);
     for (size_t i = 0; i < diff->warning_count; i++) {
-        (void)fprintf(file, "- %s\n", diff->warnings[i]);
+        (void)fputs("- ", file);
+        text_print(file, diff->warnings[i]); /* it may quote a recording */
+        (void)fputc('\n', file);
     }
     if (diff->unmatched_count > 0) {
         (void)fprintf(file,

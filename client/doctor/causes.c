@@ -224,7 +224,7 @@ static const struct {
                            "containers"},
     [CAUSE_SAMPLE_FEW] = {"sample-few", "sample", DOCTOR_WARNING, false,
                           "{0} samples came of a test program that ran for {1} ticks", "",
-                          "the line of the ticks below says why"},
+                          "the line of the ticks below may say why"},
     [CAUSE_STACKS_GOOD] = {"stacks-good", "stacks", DOCTOR_OK, false,
                            "{0} % of them reach their root", "", ""},
     [CAUSE_STACKS_CUT] = {"stacks-cut", "stacks", DOCTOR_WARNING, false,

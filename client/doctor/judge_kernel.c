@@ -145,6 +145,8 @@ static void judge_names(const struct facts *facts, struct doctor_report *report)
         report_unknown(report, "kernel-names",
                        facts->daemon.pid == 0 ? "the daemon does not answer"
                                               : facts->daemon.process_why);
+    } else if (sample->why[0] != '\0') {
+        report_unknown(report, "kernel-names", sample->why);
     } else if (facts_have_capability(facts, CAP_SYSLOG)) {
         report_unknown(report, "kernel-names", "no sample of the test program was in the kernel");
     } else if (facts->service.is_booted && facts->kernel_names[0] != '\0') {

@@ -41,7 +41,7 @@ struct shared {
 
 struct top_source {
     const char *socket_path;
-    const char *base_config;
+    char *base_config; /* owned: a thread that hangs may outlive the caller's */
     uint64_t interval_ns;
     int event_fd;
     pthread_mutex_t lock;
@@ -343,6 +343,7 @@ static void release(struct top_source *source)
     source->event_fd = close_fd(source->event_fd);
     top_news_done(&source->shared.news);
     free(source->buffer);
+    free(source->base_config);
     free(source);
 }
 
@@ -353,7 +354,8 @@ static int prepare(struct top_source *source)
     if (source->event_fd < 0) {
         return -errno;
     }
-    int r = source->buffer == NULL ? -ENOMEM : threads_init_lock(&source->lock);
+    bool has_memory = source->buffer != NULL && source->base_config != NULL;
+    int r = has_memory ? threads_init_lock(&source->lock) : -ENOMEM;
     if (r == 0) {
         r = threads_init_condition(&source->changed);
     }
@@ -369,7 +371,7 @@ int top_source_new(const char *socket_path, const char *config, uint64_t interva
     }
     *source = (struct top_source){
         .socket_path = socket_path,
-        .base_config = config,
+        .base_config = strdup(config),
         .interval_ns = interval_ns,
         .event_fd = -1,
     };
