@@ -12,10 +12,10 @@
 #include "cleanup.h"
 #include "compare.h"
 #include "definitions.h"
+#include "functions.h"
 #include "grow.h"
 #include "places.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 /* A function that matches. */
@@ -97,8 +97,7 @@ static int mark_frame(struct builder *builder, uint32_t item)
     return intern_add(&builder->candidates, &candidate, sizeof candidate, &builder->of_frame[item]);
 }
 
-/* Finds the frames of functions that match: by their whole name, or, where none has it, as a glob.
- */
+/* Finds the frames of the functions that are meant. */
 static int mark_frames(struct builder *builder, const char *function)
 {
     const struct profile *profile = builder->profile;
@@ -106,13 +105,12 @@ static int mark_frames(struct builder *builder, const char *function)
     builder->of_frame = calloc(count + 1, sizeof *builder->of_frame);
     builder->chain_counts = calloc(profile->chains.item_count + 1, sizeof *builder->chain_counts);
     int r = builder->of_frame == NULL || builder->chain_counts == NULL ? -ENOMEM : 0;
-    for (int by_glob = 0; by_glob < 2 && r == 0 && builder->candidates.item_count == 0; by_glob++) {
+    for (unsigned reading = 0;
+         reading < FUNCTION_READINGS && r == 0 && builder->candidates.item_count == 0; reading++) {
         for (size_t i = 0; i < count && r == 0; i++) {
             const char *name = profile_text(profile, profile_frame(profile, (uint32_t)i)->name);
-            bool is_match =
-                by_glob == 0 ? strcmp(function, name) == 0 : fnmatch(function, name, 0) == 0;
             builder->of_frame[i] = INTERN_NONE;
-            r = is_match ? mark_frame(builder, (uint32_t)i) : 0;
+            r = functions_are_meant(reading, function, name) ? mark_frame(builder, (uint32_t)i) : 0;
         }
     }
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {

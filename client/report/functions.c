@@ -9,6 +9,7 @@
 #include "unnamed.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,4 +75,45 @@ int functions_compare(const struct profile *profile, const struct function *a,
     r = r == 0 ? compare_texts(profile, a->build_id, b->build_id) : r;
     r = r == 0 ? compare_texts(profile, a->file, b->file) : r;
     return r == 0 ? (a->line > b->line) - (a->line < b->line) : r;
+}
+
+/* Whether a name is the wanted one with a suffix of gcc or clang, such as ".constprop.0.isra.0". */
+static bool is_variant(const char *wanted, const char *name)
+{
+    static const char *const suffixes[] = {".constprop.", ".isra.",  ".part.", ".cold",
+                                           ".lto_priv.",  ".clone.", ".llvm."};
+    size_t length = strlen(wanted);
+    if (strncmp(name, wanted, length) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (strncmp(name + length, suffixes[i], strlen(suffixes[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As a glob; of a text that is too long for a name a page shortened, the beginning counts. */
+static bool is_glob_of(const char *wanted, const char *name)
+{
+    char glob[512];
+    size_t used = 0;
+    for (const char *at = wanted; *at != '\0' && used + 1 < sizeof glob; used++) {
+        bool is_cut = strncmp(at, "...", 3) == 0;
+        glob[used] = *at;
+        if (is_cut) {
+            glob[used] = '*';
+        }
+        at += is_cut ? 3 : 1;
+    }
+    glob[used] = '\0';
+    return fnmatch(glob, name, 0) == 0;
+}
+
+bool functions_are_meant(unsigned reading, const char *wanted, const char *name)
+{
+    return reading == 0   ? strcmp(wanted, name) == 0
+           : reading == 1 ? is_variant(wanted, name)
+                          : is_glob_of(wanted, name);
 }

@@ -122,18 +122,33 @@ static void write_session(FILE *file, const struct profile *profile, const struc
     session_facts_done(&facts);
 }
 
-/* How much of the time the CPUs were idle, where the books know it. */
-static void write_idle(FILE *file, const struct profile *profile)
+/* "; the CPUs were idle for 12.0 % of the time": a term of the books, where they know it. */
+static void write_part(FILE *file, const struct profile *profile, const char *term,
+                       const char *words)
+{
+    int64_t ticks = 0;
+    int64_t expected = 0;
+    if (books_print_total(profile->books_json, term, &ticks) && ticks >= 0 &&
+        books_print_total(profile->books_json, "expected", &expected) && expected >= ticks &&
+        expected > 0) {
+        (void)fprintf(file, "; %s %.1f %% of the time", words,
+                      percent_of((uint64_t)ticks, (uint64_t)expected));
+    }
+}
+
+/* What of a whole machine's time is in no row: without targets only the profiler itself is
+ * filtered. */
+static void write_rest(FILE *file, const struct profile *profile)
 {
     struct session_facts facts;
-    int64_t idle = 0;
-    int64_t expected = 0;
+    int64_t filtered = 0;
     session_facts_take(profile, &facts);
-    if (facts.is_whole && books_print_total(profile->books_json, "idle", &idle) && idle >= 0 &&
-        books_print_total(profile->books_json, "expected", &expected) && expected >= idle &&
-        expected > 0) {
-        (void)fprintf(file, "; the CPUs were idle for %.1f %% of the time",
-                      percent_of((uint64_t)idle, (uint64_t)expected));
+    if (facts.is_whole) {
+        write_part(file, profile, "idle", "the CPUs were idle for");
+    }
+    if (facts.is_whole && books_print_total(profile->books_json, "filtered", &filtered) &&
+        filtered > 0) {
+        write_part(file, profile, "filtered", "the profiler itself, which is not shown, took");
     }
     session_facts_done(&facts);
 }
@@ -168,7 +183,7 @@ static void write_commands(FILE *file, const struct profile *profile, const stru
                       summary->command_count > 0 ? "," : "",
                       percent_of(summary->kernel_thread_count, summary->sample_count));
     }
-    write_idle(file, profile);
+    write_rest(file, profile);
     (void)fputs(".\n", file);
 }
 

@@ -12,7 +12,6 @@
 #include "functions.h"
 #include "grow.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #define ENDED UINT32_MAX /* no function: the path is over */
@@ -108,12 +107,12 @@ static bool *mark_named(const struct walk *walk, size_t *ret_count)
     size_t count = walk->functions.items.item_count;
     bool *marks = calloc(count + 1, sizeof *marks);
     *ret_count = 0;
-    for (int by_glob = 0; by_glob < 2 && *ret_count == 0 && marks != NULL; by_glob++) {
+    for (unsigned reading = 0; reading < FUNCTION_READINGS && *ret_count == 0 && marks != NULL;
+         reading++) {
         for (size_t i = 0; i < count; i++) {
             const struct function *function = functions_get(&walk->functions, (uint32_t)i);
             const char *name = profile_text(walk->profile, function->name);
-            marks[i] = by_glob != 0 ? fnmatch(walk->request->function, name, 0) == 0
-                                    : strcmp(walk->request->function, name) == 0;
+            marks[i] = functions_are_meant(reading, walk->request->function, name);
             *ret_count += marks[i];
         }
     }

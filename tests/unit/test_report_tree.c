@@ -3,6 +3,7 @@
 /*
  * Trees of stacks. A node is written as "DEPTH NAME TOTAL ENDING CUT", its parent before it.
  */
+#include "functions.h"
 #include "made_recording.h"
 #include "tree_print.h"
 
@@ -121,6 +122,34 @@ TEST(takes_a_glob_where_no_function_has_the_name)
     const struct tree_request request = {TREE_CALLERS, "x*", 0};
     assert_int_equal(tree_walk(profile, &request, on_node, NULL), TREE_NO_FUNCTION);
     (void)profile_free(profile);
+}
+
+/* As a person reads them off a page, or out of a source. */
+TEST(takes_names_without_what_compilers_append_and_shortened_ones)
+{
+    static const struct {
+        const char *wanted;
+        const char *name;
+        int reading; /* FUNCTION_READINGS: it is not meant */
+    } cases[] = {
+        {"heavy", "heavy", 0},
+        {"heavy", "heavy.constprop.0", 1},
+        {"heavy", "heavy.isra.0.cold", 1},
+        {"heavy", "heavy.other", FUNCTION_READINGS},
+        {"heavy", "heavyweight", FUNCTION_READINGS},
+        {"heavy.constprop.0", "heavy", FUNCTION_READINGS},
+        {"__memset_av...igned_erms", "__memset_avx512_unaligned_erms", 2},
+        {"__memset_av...igned_erms", "__memset_avx512_unaligned", FUNCTION_READINGS},
+        {"h*y", "heavy", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int reading = 0;
+        while (reading < FUNCTION_READINGS &&
+               !functions_are_meant((unsigned)reading, cases[i].wanted, cases[i].name)) {
+            reading++;
+        }
+        assert_int_equal(reading, cases[i].reading);
+    }
 }
 
 TEST(keeps_functions_of_two_modules_apart)

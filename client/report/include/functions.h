@@ -10,6 +10,8 @@
 
 #include "profile.h"
 
+#include <stdbool.h>
+
 /* Texts are the profile's; INTERN_NONE where a member does not apply. */
 struct function {
     uint32_t name;
@@ -39,3 +41,12 @@ const struct function *functions_get(const struct functions *functions, uint32_t
 /* Orders two functions as a person reads them: by name, then by module, file and line. */
 int functions_compare(const struct profile *profile, const struct function *a,
                       const struct function *b);
+
+/*
+ * Whether a user who writes `wanted` means the function. The first of these readings by which any
+ * function is meant counts: the whole name; the name without what a compiler appends to one that it
+ * has changed ("walk" for "walk.constprop.0"); a glob, in which "..." is what a narrow page left
+ * out.
+ */
+#define FUNCTION_READINGS 3
+bool functions_are_meant(unsigned reading, const char *wanted, const char *name);
