@@ -77,7 +77,9 @@ row() {
 }
 
 status=0
-{ large; small; } | tee "$BENCH_RESULTS" >&2
+large >"$BENCH_RESULTS"
+small >>"$BENCH_RESULTS" # in this shell, which stops the daemon at its end
+cat "$BENCH_RESULTS" >&2
 echo "small_all_ms $(($(metric small_made_ms) + $(metric small_open_ms)))" >>"$BENCH_RESULTS"
 bench_machine
 echo
