@@ -12,7 +12,6 @@
 #include "grow.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 const char *diff_by_name(size_t by)
@@ -75,24 +74,6 @@ int diff_add(struct diff *diff, enum diff_side side, const struct profile *profi
     diff->counts[side]++;
     int r = part->name == NULL ? -ENOMEM : part_take_facts(part, profile);
     return r < 0 ? r : fold_recording(&diff->items, profile, &part->fold);
-}
-
-int diff_warn(struct diff *diff, const char *format, ...)
-{
-    char *text = NULL;
-    va_list args;
-    va_start(args, format);
-    int length = vasprintf(&text, format, args);
-    va_end(args);
-    if (length < 0) {
-        return -ENOMEM;
-    }
-    if (grow(diff->warnings, diff->warning_capacity, diff->warning_count + 1) < 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    diff->warnings[diff->warning_count++] = text;
-    return 0;
 }
 
 const char *diff_side_name(const struct diff *diff, enum diff_side side, char *into)

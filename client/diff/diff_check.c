@@ -9,9 +9,11 @@
 #include "cleanup.h"
 #include "diff_parts.h"
 #include "fault.h"
+#include "grow.h"
 #include "json.h"
 #include "session_facts.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #define DEPTH_MAX     16
@@ -30,6 +32,25 @@ static const struct {
     [FACT_HOST] = {"the host", false},
     [FACT_KERNEL] = {"the kernel's version", false},
 };
+
+/* Adds a sentence that stands above the rows. Returns 0, or -ENOMEM. */
+__attribute__((format(printf, 2, 3))) static int warn_of(struct diff *diff, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) {
+        return -ENOMEM;
+    }
+    if (grow(diff->warnings, diff->warning_capacity, diff->warning_count + 1) < 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    diff->warnings[diff->warning_count++] = text;
+    return 0;
+}
 
 /* Takes a text (taken; NULL: there is none) for a fact, which another session may have too. */
 static void add_fact(struct part *part, enum part_fact fact, char *text, bool is_first)
@@ -142,8 +163,8 @@ static int check_facts(struct diff *diff, struct fault *reterr)
                              facts[fact].what, first->name, fact_text(first, fact), other->name,
                              fact_text(other, fact));
         }
-        if (diff_warn(diff, "%s differs: %s has %s, and %s %s", facts[fact].what, first->name,
-                      fact_text(first, fact), other->name, fact_text(other, fact)) < 0) {
+        if (warn_of(diff, "%s differs: %s has %s, and %s %s", facts[fact].what, first->name,
+                    fact_text(first, fact), other->name, fact_text(other, fact)) < 0) {
             return -ENOMEM;
         }
     }
@@ -160,16 +181,15 @@ static int check_parts(struct diff *diff, struct fault *reterr)
             return fault_set(reterr, EINVAL, "%s: has no samples to compare", part->name);
         }
         if (part->expected > 0 && part->seen < (1 - MISSING_LIMIT) * part->expected) {
-            r = diff_warn(diff,
-                          "%s: %.0f %% of the ticks are missing, which may be those of a "
-                          "function that grew",
-                          part->name, 100 * (1 - part->seen / part->expected));
+            r = warn_of(diff,
+                        "%s: %.0f %% of the ticks are missing, which may be those of a "
+                        "function that grew",
+                        part->name, 100 * (1 - part->seen / part->expected));
         }
         if (r == 0 && part->period_ns != first->period_ns) {
-            r = diff_warn(diff,
-                          "the rates differ: %s has a sample each %.6g ms, and %s each %.6g ms",
-                          first->name, (double)first->period_ns / 1e6, part->name,
-                          (double)part->period_ns / 1e6);
+            r = warn_of(diff, "the rates differ: %s has a sample each %.6g ms, and %s each %.6g ms",
+                        first->name, (double)first->period_ns / 1e6, part->name,
+                        (double)part->period_ns / 1e6);
         }
     }
     return r;

@@ -78,9 +78,6 @@ int diff_check(struct diff *diff, struct fault *reterr);
 /* Makes the rows, in no order. Returns 0, or -ENOMEM. */
 int diff_judge(struct diff *diff);
 
-/* Adds a sentence that stands above the rows. Returns 0, or -ENOMEM. */
-int diff_warn(struct diff *diff, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* What a side is called: the name of its only recording, or how many there are. `into` has room for
  * DIFF_NAME_BYTES; returns it. */
 #define DIFF_NAME_BYTES ((size_t)256)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Gathers who may connect to the socket, and whether the caller may. Groups are asked of the
- * database of groups (getgrnam(), getgrouplist()), which may be a network's, and of the caller's
- * own process (getgroups()): a change of the one reaches the other with a new login.
+ * Gathers which users may connect to the socket, and whether the caller may. Groups are asked of
+ * the database of groups (getgrnam(), getgrouplist()), which may be a network's, and of the
+ * caller's own process (getgroups()): a change of the one reaches the other with a new login.
  */
 #include "cleanup.h"
 #include "gather.h"

@@ -90,7 +90,7 @@ struct daemon_facts {
     struct fact realtime;     /* RLIMIT_RTPRIO; -1: none */
     struct fact descriptors;  /* RLIMIT_NOFILE; -1: none */
     bool has_session;
-    char holder[256]; /* who holds the session, a clause */
+    char holder[256]; /* the client that holds the session, a clause */
     char holder_remedy[192];
 };
 
@@ -129,7 +129,7 @@ struct made_facts {
 struct program_facts {
     char why[FACT_WHY_BYTES]; /* not known; "": it is */
     uint32_t process_count;
-    uint32_t hidden_count; /* whose file the caller may not see */
+    uint32_t hidden_count; /* programs with a file that the caller may not see */
     uint32_t file_count;   /* different files of the others */
     uint32_t with_build_id;
     uint32_t with_symbols;

@@ -22,7 +22,7 @@ void gather_service(struct service_facts *ret);
 void gather_daemon(struct profctl *conn, struct daemon_facts *ret);
 void gather_process(const char *root, struct daemon_facts *ret);
 
-/* Who holds a session, and what can be done; false: there is none. */
+/* Which client holds a session, and what can be done; false: there is none. */
 struct session_status;
 bool gather_holder(const struct session_status *status, struct daemon_facts *ret);
 

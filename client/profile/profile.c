@@ -1,56 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a profile that is loaded says, and its end. load.c fills it, resolve.c makes its chains.
+ * What a profile that is loaded says. load.c fills it, resolve.c makes its chains.
  */
 #include "profile.h"
 
 #include "cleanup.h"
 #include "json.h"
-#include "located_stacks.h"
 #include "session_clock.h"
 #include "tables.h"
 
 #define QUALITY_COMPLETE 1
 #define QUALITY_STITCHED 6
 #define QUALITY_UNPROVED 7
-
-struct profile *profile_free(struct profile *profile)
-{
-    if (profile != NULL) {
-        free(profile->samples);
-        intern_done(&profile->texts);
-        intern_done(&profile->stacks);
-        intern_done(&profile->chains);
-        intern_done(&profile->frames);
-        free(profile->modules);
-        if (profile->tables != NULL) {
-            names_done(&profile->tables->names);
-            owners_done(&profile->tables->owners);
-            mappings_done(&profile->tables->mappings);
-            symbols_done(&profile->tables->symbols);
-            free(profile->tables);
-        }
-        profile->located = located_stacks_free(profile->located);
-        inlines_done(&profile->inlines);
-        unnamed_done(&profile->unnamed);
-        free(profile->groups);
-        free(profile->drops);
-        for (size_t i = 0; i < profile->session_count; i++) {
-            free(profile->session_jsons[i]);
-        }
-        free(profile->session_jsons);
-        free(profile->session_json);
-        free(profile->books_json);
-        free(profile);
-    }
-    return NULL;
-}
-
-void profile_freep(struct profile **profile)
-{
-    *profile = profile_free(*profile);
-}
 
 uint64_t profile_made_bytes(const struct profile *profile)
 {

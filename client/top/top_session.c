@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * News from the thread go into the intake and into the history of the books. Who is told what of
- * them is for the caller.
+ * News from the thread go into the intake and into the history of the books. Which of them is told
+ * what of them is for the caller.
  */
 #include "top_session.h"
 

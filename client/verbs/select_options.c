@@ -171,3 +171,15 @@ int select_take_sort(const struct command_line *line, const struct verb_option *
     *(bool *)into = sort == 1;
     return status;
 }
+
+int select_take_rows(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
+{
+    uint64_t rows = 0;
+    (void)option;
+    if (!options_number(value, UINT32_MAX, &rows)) {
+        return options_refuse(line, "-n: %s: is not a number of rows; 0 shows all", value);
+    }
+    *(size_t *)into = (size_t)rows;
+    return EXIT_DONE;
+}

@@ -14,6 +14,9 @@ option_take_fn select_take_time, select_take_pids, select_take_tids, select_take
 const char *select_sort_name(size_t sort);
 option_take_fn select_take_sort;
 
+/* A number of rows (size_t), 0 for all. */
+option_take_fn select_take_rows;
+
 #define OPTION_FROM(at)                                                                            \
     {                                                                                              \
         0, "from", "TIME",                                                                         \

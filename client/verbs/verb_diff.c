@@ -44,18 +44,6 @@ struct diff_request {
     bool is_json;
 };
 
-static int take_rows(const struct command_line *line, const struct verb_option *option,
-                     const char *value, void *into)
-{
-    uint64_t rows = 0;
-    (void)option;
-    if (!options_number(value, UINT32_MAX, &rows)) {
-        return options_refuse(line, "-n: %s: is not a number of rows; 0 shows all", value);
-    }
-    *(size_t *)into = (size_t)rows;
-    return EXIT_DONE;
-}
-
 /* "3", "3%", "0.5 %". */
 static bool parse_percent(const char *text, double *ret)
 {
@@ -126,7 +114,7 @@ static const struct verb_option options[] = {
      "work that were done: N, or N,N of each side, or of each\n"
      "recording (time of a whole machine, else cpu)",
      options_text, AT(per), 0},
-    {'n', NULL, "N", "at most N rows, 0 for all (20)", take_rows, AT(limit), 0},
+    {'n', NULL, "N", "at most N rows, 0 for all (20)", select_take_rows, AT(limit), 0},
     {0, "by", "WHAT",
      "what rows are: function, stack, module, command,\n"
      "thread, unit, container, user (function)",

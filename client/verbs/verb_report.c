@@ -44,18 +44,6 @@ struct report_request {
     bool is_json;
 };
 
-static int take_rows(const struct command_line *line, const struct verb_option *option,
-                     const char *value, void *into)
-{
-    uint64_t rows = 0;
-    (void)option;
-    if (!options_number(value, UINT32_MAX, &rows)) {
-        return options_refuse(line, "-n: %s: is not a number of rows; 0 shows all", value);
-    }
-    *(size_t *)into = (size_t)rows;
-    return EXIT_DONE;
-}
-
 static int take_percent(const struct command_line *line, const struct verb_option *option,
                         const char *value, void *into)
 {
@@ -72,7 +60,7 @@ static int take_percent(const struct command_line *line, const struct verb_optio
 #define AT(member) offsetof(struct report_request, member)
 
 static const struct verb_option options[] = {
-    {'n', NULL, "N", "at most N rows, 0 for all (20)", take_rows, AT(limit), 0},
+    {'n', NULL, "N", "at most N rows, 0 for all (20)", select_take_rows, AT(limit), 0},
     {0, "by", "WHAT",
      "what rows are: function, line, module, process, command,\n"
      "thread, unit, container, user, cpu (function)",

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The end of a profile: it releases all that loading and resolving have made.
+ */
+#include "profile.h"
+
+#include "cleanup.h"
+#include "located_stacks.h"
+#include "tables.h"
+
+struct profile *profile_free(struct profile *profile)
+{
+    if (profile != NULL) {
+        free(profile->samples);
+        intern_done(&profile->texts);
+        intern_done(&profile->stacks);
+        intern_done(&profile->chains);
+        intern_done(&profile->frames);
+        free(profile->modules);
+        if (profile->tables != NULL) {
+            names_done(&profile->tables->names);
+            owners_done(&profile->tables->owners);
+            mappings_done(&profile->tables->mappings);
+            symbols_done(&profile->tables->symbols);
+            free(profile->tables);
+        }
+        profile->located = located_stacks_free(profile->located);
+        inlines_done(&profile->inlines);
+        unnamed_done(&profile->unnamed);
+        free(profile->groups);
+        free(profile->drops);
+        for (size_t i = 0; i < profile->session_count; i++) {
+            free(profile->session_jsons[i]);
+        }
+        free(profile->session_jsons);
+        free(profile->session_json);
+        free(profile->books_json);
+        free(profile);
+    }
+    return NULL;
+}
+
+void profile_freep(struct profile **profile)
+{
+    *profile = profile_free(*profile);
+}
