@@ -134,6 +134,8 @@ static int count_samples(struct folding *folding, size_t item_count)
         }
     }
     fold->tally_count = kept;
+    struct fold_tally *fewer = reallocarray(fold->tallies, kept + 1, sizeof *fewer);
+    fold->tallies = fewer == NULL ? fold->tallies : fewer;
     return 0;
 }
 
