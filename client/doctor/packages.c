@@ -66,7 +66,7 @@ static void find_packages(const struct program_facts *programs, char *into, size
             arguments[count++] = path + strlen("/usr");
         }
     }
-    if (count == 2 || run_command(arguments, RUN_LIMIT_MS, output, sizeof output) < 0) {
+    if (count == 2 || ask_program(arguments, RUN_LIMIT_MS, output, sizeof output) < 0) {
         return;
     }
     parse_owners(output, candidates, sizeof candidates);
@@ -79,7 +79,7 @@ static void find_packages(const struct program_facts *programs, char *into, size
          word = strtok_r(NULL, " ", &rest)) {
         shown[count++] = word;
     }
-    if (count > 2 && run_command(shown, RUN_LIMIT_MS, output, sizeof output) >= 0) {
+    if (count > 2 && ask_program(shown, RUN_LIMIT_MS, output, sizeof output) >= 0) {
         parse_shown(output, candidates, into, capacity_bytes);
     }
 }

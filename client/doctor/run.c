@@ -60,7 +60,7 @@ static int read_output(int fd, uint64_t limit_ms, char *into, size_t capacity_by
     }
 }
 
-int run_command(const char *const *arguments, uint64_t limit_ms, char *into, size_t capacity_bytes)
+int ask_program(const char *const *arguments, uint64_t limit_ms, char *into, size_t capacity_bytes)
 {
     int ends[2];
     pid_t pid = 0;

@@ -10,4 +10,4 @@
  * there is no such program, -ETIMEDOUT, -ECHILD when a signal ended it.
  */
 #define RUN_LIMIT_MS 3000
-int run_command(const char *const *arguments, uint64_t limit_ms, char *into, size_t capacity_bytes);
+int ask_program(const char *const *arguments, uint64_t limit_ms, char *into, size_t capacity_bytes);

@@ -23,7 +23,7 @@ static void gather_journal(const char *unit, struct service_facts *ret)
 {
     const char *const arguments[] = {"journalctl", "--no-pager", "-q", "-n", "1",
                                      "-o",         "cat",        "-u", unit, NULL};
-    int status = run_command(arguments, RUN_LIMIT_MS, ret->journal, sizeof ret->journal);
+    int status = ask_program(arguments, RUN_LIMIT_MS, ret->journal, sizeof ret->journal);
     ret->journal[strcspn(ret->journal, "\n")] = '\0';
     if (status < 0) {
         (void)snprintf(ret->journal_why, sizeof ret->journal_why, "journalctl: %s",
@@ -72,7 +72,7 @@ void gather_service(struct service_facts *ret)
     if (!ret->is_booted) {
         return;
     }
-    int status = run_command(arguments, RUN_LIMIT_MS, shown, sizeof shown);
+    int status = ask_program(arguments, RUN_LIMIT_MS, shown, sizeof shown);
     if (status < 0) {
         (void)snprintf(ret->why, sizeof ret->why, "systemctl: %s", strerror(-status));
     } else if (!parse_unit(shown, SOCKET_UNIT, &ret->socket) ||

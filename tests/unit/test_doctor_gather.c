@@ -160,7 +160,7 @@ TEST_WITH(counts_a_file_once, make_root, remove_root)
 /* Runs a line of the shell. */
 static int run(const char *line, uint64_t limit_ms, char text[8])
 {
-    return run_command((const char *const[]){"sh", "-c", line, NULL}, limit_ms, text, 8);
+    return ask_program((const char *const[]){"sh", "-c", line, NULL}, limit_ms, text, 8);
 }
 
 TEST(bounds_what_other_programs_print)
@@ -170,7 +170,7 @@ TEST(bounds_what_other_programs_print)
     assert_string_equal(text, "a text ");
     assert_int_equal(run("exit 3", 10000, text), 3);
     assert_int_equal(run("kill -KILL $$", 10000, text), -ECHILD);
-    assert_int_equal(run_command((const char *const[]){"no-such-program", NULL}, 10000, text, 8),
+    assert_int_equal(ask_program((const char *const[]){"no-such-program", NULL}, 10000, text, 8),
                      -ENOENT);
 }
 
