@@ -11,6 +11,8 @@ cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+. tests/system/machine_settings.sh
+restore_left_settings
 scripts/install-deps.sh --test
 for preset in release dev; do
     echo "== building $preset"

@@ -10,14 +10,17 @@
 #   a tick for each time that the timer was throttled and began anew, at worst; half of it is seldom seen.
 # Steal and interrupts are no part of it: their ticks are missed, and counted as such.
 . "${0%/*}/lib.sh"
+# shellcheck source=tests/system/machine_settings.sh
+. "${0%/*}/machine_settings.sh"
 require_perf
 use_build release
 sysctl=/proc/sys/kernel/perf_event_max_sample_rate
+keep_settings "$sysctl" || fail "the machine would not be as it was"
 rate=$(cat "$sysctl")
-[ "$rate" -ge 4000 ] || fail "$sysctl is $rate: an earlier run was killed, or it is meant to be so; it must be 4000 or more here"
+[ "$rate" -ge 4000 ] || fail "$sysctl is $rate; it must be 4000 or more here"
 end() {
     local status=$?
-    echo "$rate" >"$sysctl" 2>/dev/null
+    restore_settings || status=1
     (exit "$status")
     finish
 }

@@ -6,26 +6,20 @@
 # session in the way, a program without a build-id, and one that makes code without naming it. Each remedy is followed
 # to the letter, and then that is well. Sysctls are changed, and are as they were in the end.
 . "${0%/*}/lib.sh"
+# shellcheck source=tests/system/machine_settings.sh
+. "${0%/*}/machine_settings.sh"
 require_perf
 use_build release
 [ "$(id -u)" -eq 0 ] || skip "this changes sysctls"
 
 kernel=/proc/sys/kernel
-paranoid=$(cat $kernel/perf_event_paranoid)
-kptr=$(cat $kernel/kptr_restrict)
-rate=$(cat $kernel/perf_event_max_sample_rate)
-percent=$(cat $kernel/perf_cpu_time_max_percent)
-[ "$rate" -ge 4000 ] || fail "perf_event_max_sample_rate is $rate: an earlier run was killed, or it is meant to be so"
-restore() {
-    echo "$paranoid" >$kernel/perf_event_paranoid
-    echo "$kptr" >$kernel/kptr_restrict
-    echo 25 >$kernel/perf_cpu_time_max_percent # at 0 the rate cannot be set
-    echo "$rate" >$kernel/perf_event_max_sample_rate
-    echo "$percent" >$kernel/perf_cpu_time_max_percent
-}
+rate_sysctl=$kernel/perf_event_max_sample_rate
+keep_settings "$rate_sysctl" $kernel/{perf_cpu_time_max_percent,perf_event_paranoid,kptr_restrict} \
+    || fail "the machine would not be as it was"
+[ "$(cat "$rate_sysctl")" -ge 4000 ] || fail "$rate_sysctl is $(cat "$rate_sysctl"); it must be 4000 or more here"
 end() {
     local status=$?
-    restore 2>/dev/null
+    restore_settings || status=1
     (exit "$status")
     finish
 }

@@ -5,6 +5,8 @@
 # the time that it was away in `offline_ns`; programs that run meanwhile have their own names. Again and again,
 # nothing is left behind; and in whatever state the session is. The CPU is online again however this ends.
 . "${0%/*}/lib.sh"
+# shellcheck source=tests/system/machine_settings.sh
+. "${0%/*}/machine_settings.sh"
 require_perf
 
 # The last one that can be turned off; the first of most machines cannot.
@@ -14,7 +16,7 @@ done | tail -n 1)
 online=/sys/devices/system/cpu/cpu$cpu/online
 end() {
     local status=$?
-    echo 1 >"$online"
+    restore_settings || status=1
     (exit "$status")
     finish
 }
@@ -23,6 +25,7 @@ if [ -z "$cpu" ] || [ "$(lscpu --online --parse=CPU | grep -vc '^#')" -lt 2 ] ||
     [ "${CPU_PROFILERD_REQUIRE_HOTPLUG:-0}" != 1 ] || fail "CPU_PROFILERD_REQUIRE_HOTPLUG=1 allows no skipping"
     exit 77
 fi
+keep_settings "$online" || fail "the CPU would not be online again"
 trap end EXIT
 
 # play STORY: see hotplug.py.
