@@ -245,7 +245,7 @@ static void offer_options(const struct completion *completion, const struct comm
             offer_option(completion, (char)option->letter, option->name, option->help);
         }
     }
-    offer_option(completion, 'h', "help", "this text");
+    offer_option(completion, 'h', "help", "list the options");
 }
 
 void complete_print(FILE *file, const struct command_line *line, size_t count, char **words)

@@ -28,7 +28,7 @@ static bool says_json;
 /* A shell asks what may follow, and there is nothing to be done. Kept here for the same reason. */
 static bool is_completing;
 
-static const struct verb_option help_option = {'h', "help", NULL, "this text", NULL, 0, 0};
+static const struct verb_option help_option = {'h', "help", NULL, "list the options", NULL, 0, 0};
 
 /* What getopt_long() takes of a table. */
 struct getopt_tables {
@@ -162,7 +162,7 @@ static void print_option(const struct verb_option *option, int width)
     }
 }
 
-static void print_help(const struct command_line *line)
+static void print_help(const struct command_line *line, const char *verb)
 {
     char left[LEFT_BYTES];
     const struct verb_option *option = line->options;
@@ -186,6 +186,7 @@ static void print_help(const struct command_line *line)
     if (line->more_help != NULL) {
         (void)printf("\n%s", line->more_help);
     }
+    (void)printf("\nman profctl-%s has more.\n", verb);
 }
 
 /* How many long options a word like "--co=x" may stand for. */
@@ -312,7 +313,7 @@ int options_take(const struct command_line *line, int argc, char **argv, void *r
         }
         const struct verb_option *option = code == OPERAND ? NULL : find_option(line, code);
         if (option == &help_option) {
-            print_help(line);
+            print_help(line, argv[0]);
             return EXIT_DONE;
         }
         int status =

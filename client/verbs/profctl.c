@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The command line: finds the verb and runs it. A new verb is a file verb_<verb>.c and a line of
- * the table below. `--complete WORD...` is what the shells' completions ask. With an argument of
- * its own it is the child that parses debugging information, which shares nothing with profctl but
- * the program.
+ * The command line: finds the verb and runs it. A new verb is a file verb_<verb>.c, a line of
+ * the table below, and a page man/profctl-<verb>.1.in. `--complete WORD...` is what the shells'
+ * completions ask. With an argument of its own it is the child that parses debugging information,
+ * which shares nothing with profctl but the program.
  */
 #include "lines.h"
 #include "options.h"
@@ -22,9 +22,9 @@ static const struct {
 } verbs[] = {
     {"record", "record what the CPUs do into a file", verb_record},
     {"start", "begin a session that goes on by itself", verb_start},
-    {"stop", "end its sampling", verb_stop},
-    {"read", "fetch what it has recorded into a file", verb_read},
-    {"close", "end it", verb_close},
+    {"stop", "end the sampling of a session", verb_stop},
+    {"read", "fetch what a session has recorded into a file", verb_read},
+    {"close", "end a session", verb_close},
     {"top", "show where the time goes now", verb_top},
     {"report", "show where the time of a recording went", verb_report},
     {"diff", "show what grew and shrank between recordings", verb_diff},
@@ -47,7 +47,7 @@ static int print_help(void)
     for (size_t i = 0; i < VERB_COUNT; i++) {
         (void)printf("  %-11s %s\n", verbs[i].name, verbs[i].summary);
     }
-    (void)printf("\n  profctl VERB --help   explains a verb\n"
+    (void)printf("\n  profctl VERB --help   explains a verb; man profctl-VERB has more\n"
                  "  profctl --version     prints the version\n\n"
                  "The daemon is asked at --socket PATH, else at CPU_PROFILERD_SOCKET, else at\n"
                  "/run/cpu-profilerd/control.sock.\n"

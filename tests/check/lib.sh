@@ -16,7 +16,7 @@ c_files() {
 }
 
 shell_files() {
-    find scripts systemd tests bench debian -name '*.sh' | sort
+    find scripts systemd tests bench debian man -name '*.sh' | sort
     find debian -name '*.config' -o -name '*.p*inst' -o -name '*.p*rm' -o -path 'debian/tests/*' ! -name '*.*' ! -name control | sort
     echo .ci/run
 }

@@ -49,6 +49,10 @@ version=$(sed -n 's/^project(cpu-profilerd VERSION \([0-9.]*\) .*/\1/p' CMakeLis
 (cd "$work/root" && find usr ! -type d) | sort >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 30 ] || complain "too few files are installed: $(cat "$work/files")"
 
+for page in profctl profctl-record profctl_connect libprofctl cpu-profilerd cpu-profilerd-fxt cpu-profilerd-session.json; do
+    found=$(man -M "$work/root/usr/share/man" -P cat "$page" 2>&1) && grep -qx NAME <<<"$found" || complain "man $page: $found"
+done
+
 debian_claims >"$work/claims"
 compare_claims "debian/*.install" < <(sed -E 's|^usr/lib/systemd/|lib/systemd/|; s|^usr/lib/sysctl.d/|usr/share/cpu-profilerd/|
     s|^usr/lib/(libprofctl\|pkgconfig)|usr/lib/x86_64-linux-gnu/\1|' "$work/files")

@@ -80,7 +80,7 @@ print(counts)
 missing = set(schema["$defs"]) - {"books"} - set(counts)
 if missing:
     sys.exit(f"nothing was said of {missing}")
-page = subprocess.run(["groff", "-mdoc", "-Tascii", "-P-cbou", "-rLL=2000n", f"{sys.argv[2]}/man/profctl.1"], check=True,
+page = subprocess.run(["groff", "-mdoc", "-Tascii", "-P-cbou", "-rLL=2000n", f"{sys.argv[2]}/man/profctl.1.in"], check=True,
                       capture_output=True, text=True).stdout
 page = page[page.index("\nJSON\n"):page.index("\nENVIRONMENT\n")]
 for kind in set(schema["$defs"]) - {"dump", "message", "books"}:
