@@ -39,7 +39,8 @@ test_packages=(
     lld mold musl-tools                # programs that other linkers and another C library make
     llvm                               # another reader of lines
     llvm-19                            # an independent reader of exports: llvm 14 does not filter markup
-    groff-base                         # the manual pages
+    groff-base man-db                  # the manual pages
+    make                               # what an example of the pages records
     btrfs-progs                        # a filesystem with subvolumes
     protobuf-compiler                  # an independent reader of exports
     libcap2-bin                        # a program with a capability

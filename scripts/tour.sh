@@ -280,7 +280,9 @@ cd "$WORK"
 
 Six questions and their answers, each by `profctl report` alone. This page is made by `scripts/tour.sh`, from recordings of the
 programs in `scripts/tour/`, so the numbers below are real; `...` stands for what is left out, and
-profctl(1) explains each column.
+profctl-report(1) explains each column.
+
+<!-- not run, nor is another block of this page: scripts/tour.sh runs them, and writes here what they print -->
 
 E2
     slow_build
