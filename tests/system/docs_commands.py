@@ -127,6 +127,11 @@ def differs(shown, printed):
     return ""
 
 
+def is_up(shown, printed):
+    """Whether what goes on in the background has printed what it prints first: as shown, or that it listens."""
+    return any("listening" in line for line in printed) if shown is None else not differs(shown, printed)
+
+
 class Shell:
     """Runs commands in one folder, one after the other, with what they print in files."""
 
@@ -146,7 +151,7 @@ class Shell:
         while time.monotonic() < until:
             if done.exists():
                 printed = out.read_text(errors="replace").replace(self.socket, "/tmp/control.sock").splitlines()
-                if not command.rstrip().endswith("&") or shown is None or not differs(shown, printed):
+                if not command.rstrip().endswith("&") or is_up(shown, printed):
                     return int(done.read_text()), printed
             time.sleep(0.02)
         return None, out.read_text(errors="replace").splitlines()

@@ -92,7 +92,8 @@ const char *options_list_choices(option_choice_fn *choice, char *into);
     }
 #define OPTION_SOCKET(at)                                                                          \
     {                                                                                              \
-        0, "socket", "PATH", "the daemon's socket", options_socket, (at), 0                        \
+        0, "socket", "PATH", "the daemon's socket (/run/cpu-profilerd/control.sock)",              \
+            options_socket, (at), 0                                                                \
     }
 
 /* A whole decimal number of at most `maximum`. */
