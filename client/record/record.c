@@ -275,7 +275,8 @@ static int record_samples(struct recording *recording)
 /* A recording without a sample takes no other's place. */
 static bool is_empty(const struct recording *recording)
 {
-    return recording->scan.sample_count == 0 && recording->scan.fault.code == 0;
+    const struct record_scan *scan = &recording->scan;
+    return scan->sample_count + scan->event_sample_count == 0 && scan->fault.code == 0;
 }
 
 /*

@@ -46,10 +46,10 @@ static bool add_child_target(cJSON *tree, pid_t child)
     return true;
 }
 
-static bool add_targets(cJSON *tree, const cJSON *targets)
+static bool add_copy(cJSON *tree, const char *member, const cJSON *value)
 {
-    cJSON *copy = cJSON_Duplicate(targets, true);
-    if (!cJSON_AddItemToObject(tree, "targets", copy)) {
+    cJSON *copy = cJSON_Duplicate(value, true);
+    if (!cJSON_AddItemToObject(tree, member, copy)) {
         cJSON_Delete(copy);
         return false;
     }
@@ -71,11 +71,17 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
             return false;
         }
     }
+    if (request->events != NULL) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, "events");
+        if (!add_copy(tree, "events", request->events)) {
+            return false;
+        }
+    }
     if (request->whole_machine || child > 0 || request->targets != NULL) {
         cJSON_DeleteItemFromObjectCaseSensitive(tree, "targets");
     }
     if (request->targets != NULL) {
-        return add_targets(tree, request->targets);
+        return add_copy(tree, "targets", request->targets);
     }
     return request->whole_machine || child <= 0 || add_child_target(tree, child);
 }

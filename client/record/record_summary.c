@@ -165,6 +165,7 @@ void record_summary_print(FILE *to, const struct record_outcome *outcome)
     print_first_lines(to, outcome);
     complain_gaps(outcome);
     books_print_print(to, outcome->scan->books_json);
+    books_print_events(to, outcome->scan->books_json);
     if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
         (void)fputs("\nprofctl report ", to);
         text_print_argument(to, outcome->request->output_path);
@@ -195,6 +196,7 @@ void record_summary_print_json(FILE *to, const struct record_outcome *outcome)
     json_out_string(&out, "old_file", outcome->old_path);
     json_out_u64(&out, "size_bytes", outcome->is_empty ? 0 : outcome->size_bytes);
     json_out_u64(&out, "samples", outcome->scan->sample_count);
+    json_out_u64(&out, "event_samples", outcome->scan->event_sample_count);
     json_out_u64(&out, "period_ns", books_print_period_ns(books));
     json_out_u64(&out, "duration_ns", (uint64_t)(length_s(outcome) * (double)NS_PER_S));
     json_out_string(&out, "stopped_by", outcome->stopped_by);

@@ -18,6 +18,7 @@
 void record_request_done(struct record_request *request)
 {
     json_freep(&request->targets);
+    json_freep(&request->events);
 }
 
 /* "-p", or "--comm" without a letter. `into` has room for NAME_BYTES; returns it. */

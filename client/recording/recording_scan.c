@@ -86,7 +86,9 @@ int record_scan_record(const struct fxt_record *record, void *userdata)
 {
     struct record_scan *scan = userdata;
     if (record->kind == FXT_RECORD_SAMPLE) {
-        scan->sample_count += (record->sample.fields & FXT_SAMPLE_CONTINUATION_COMPLETION) == 0;
+        bool is_completion = (record->sample.fields & FXT_SAMPLE_CONTINUATION_COMPLETION) != 0;
+        scan->sample_count += !is_completion && record->sample.event == 0;
+        scan->event_sample_count += !is_completion && record->sample.event != 0;
         if ((record->sample.fields & FXT_SAMPLE_PID) != 0) {
             see_pid(scan, record->sample.pid);
         }

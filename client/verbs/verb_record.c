@@ -53,6 +53,7 @@ static const struct verb_option options[] = {
      0},
     OPTION_KERNEL,
     OPTION_NO_KERNEL,
+    OPTION_EVENTS,
     OPTION_CONFIG,
     {0, "ignore-status", NULL, "end with 0 whatever status CMD ends with", options_flag,
      RECORD_AT(ignores_status), 0},

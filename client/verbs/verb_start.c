@@ -19,6 +19,7 @@ static const struct verb_option options[] = {
     OPTION_FREQUENCY,
     OPTION_KERNEL,
     OPTION_NO_KERNEL,
+    OPTION_EVENTS,
     OPTION_CONFIG,
     OPTION_JSON(RECORD_AT(is_json)),
     OPTION_SOCKET(RECORD_AT(socket_path)),

@@ -39,6 +39,89 @@ static void print_counts(FILE *out, const struct books_cpu *cpu, uint64_t expect
                   cpu->offline_ns, cpu->crowded);
 }
 
+/* What was counted, less what waits. */
+static uint64_t counted_of(const struct books_event *line, uint64_t period)
+{
+    uint64_t held = line->held_weight * (period > 0 ? period : 1);
+    return line->counted > held ? line->counted - held : 0;
+}
+
+static int64_t unexplained_of(const struct books_event *line, uint64_t period)
+{
+    uint64_t lost = period > 0 ? line->lost : 0;
+    return (int64_t)(counted_of(line, period) - (line->weight + lost) * (period > 0 ? period : 1));
+}
+
+static void print_event_counts(FILE *out, const struct books_event *line, uint64_t period)
+{
+    (void)fprintf(out,
+                  "\"counted\":%" PRIu64 ",\"sampled\":%" PRIu64 ",\"unexplained\":%" PRId64
+                  ",\"received\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"kept\":%" PRIu64
+                  ",\"filtered\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"throttled\":%" PRIu64
+                  ",\"throttled_ns\":%" PRIu64 ",\"held_back_ns\":%" PRIu64
+                  ",\"enabled_ns\":%" PRIu64 ",\"running_ns\":%" PRIu64,
+                  counted_of(line, period), line->weight * (period > 0 ? period : 1),
+                  unexplained_of(line, period), line->received, line->lost, line->kept,
+                  line->filtered, line->dropped, line->throttled, line->throttled_ns,
+                  line->held_back_ns, line->enabled_ns, line->running_ns);
+}
+
+static void add_event(struct books_event *total, const struct books_event *line)
+{
+    total->counted += line->counted;
+    total->weight += line->weight;
+    total->held_weight += line->held_weight;
+    total->received += line->received;
+    total->lost += line->lost;
+    total->kept += line->kept;
+    total->filtered += line->filtered;
+    total->dropped += line->dropped;
+    total->throttled += line->throttled;
+    total->throttled_ns += line->throttled_ns;
+    total->held_back_ns += line->held_back_ns;
+    total->enabled_ns += line->enabled_ns;
+    total->running_ns += line->running_ns;
+}
+
+/* The name stands in the config too; here it is a JSON string since names have no character that
+ * is escaped. */
+static void print_event(FILE *out, const struct books *books, size_t event)
+{
+    const struct books_event_name *name = &books->events[event];
+    struct books_event total = {0};
+    const char *comma = "";
+    (void)fprintf(out, "{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64 ",\"cpus\":[",
+                  name->name, name->unit, name->period);
+    for (size_t i = 0; i < books->cpu_count; i++) {
+        const struct books_cpu *cpu = &books->cpus[i];
+        if (cpu->is_known) {
+            add_event(&total, &cpu->events[event]);
+        }
+        if (cpu->is_known && !books->totals_only) {
+            (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", comma, cpu->cpu);
+            print_event_counts(out, &cpu->events[event], name->period);
+            (void)fputc('}', out);
+            comma = ",";
+        }
+    }
+    (void)fprintf(out, "],\"total\":{");
+    print_event_counts(out, &total, name->period);
+    (void)fprintf(out, "}}");
+}
+
+static void print_events(FILE *out, const struct books *books)
+{
+    if (books->event_count == 0) {
+        return;
+    }
+    (void)fprintf(out, ",\"events\":[");
+    for (size_t i = 0; i < books->event_count; i++) {
+        (void)fputs(i > 0 ? "," : "", out);
+        print_event(out, books, i);
+    }
+    (void)fputc(']', out);
+}
+
 static void print_cpus(FILE *out, const struct books *books)
 {
     const char *comma = "";
@@ -97,6 +180,7 @@ static void print_all(FILE *out, const struct books *books)
     (void)fprintf(out, ",\"" #name "\":%" PRIu64, books->counters.name);
     COUNTERS(PRINT_COUNTER)
 #undef PRINT_COUNTER
+    print_events(out, books);
     (void)fputc('}', out);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cpu_presence.h"
 #include "cpu_time.h"
+#include "event_feed.h"
 #include "switch_feed.h"
 #include "ticks.h"
 
@@ -23,7 +24,8 @@ struct sampled_cpu {
     struct switch_feed feed;
     struct cpu_presence presence;
     struct perf_count kernel; /* as of the last reading */
-    uint64_t steal_ns;        /* while sampling was on */
+    struct event_feed events[PERF_EVENTS_MAX];
+    uint64_t steal_ns; /* while sampling was on */
 };
 
 struct cpu_books {
@@ -34,6 +36,13 @@ struct cpu_books {
     struct cpu_time *times_now; /* and as they are now */
     struct sampled_cpu cpus[];
 };
+
+/* What is allowed for all events together, in equal parts. */
+static uint32_t event_rate_max_hz(const struct perf_source_config *config)
+{
+    uint32_t part_hz = config->event_rate_max_hz / (uint32_t)config->event_count;
+    return config->event_rate_max_hz > 0 && part_hz == 0 ? 1 : part_hz;
+}
 
 struct cpu_books *cpu_books_new(struct perf_source *source)
 {
@@ -55,6 +64,9 @@ struct cpu_books *cpu_books_new(struct perf_source *source)
         ticks_init(&cpu->ticks, source->config.period_ns);
         switch_feed_init(&cpu->feed, source->has_switches ? switches : NULL, &source->switch_layout,
                          &cpu->ticks);
+        for (size_t event = 0; event < source->config.event_count; event++) {
+            cpu->events[event].rate_max_hz = event_rate_max_hz(&source->config);
+        }
     }
     return books;
 }
@@ -85,6 +97,9 @@ static void start_cpu(struct cpu_books *books, size_t cpu_index)
     uint64_t started_ns = books->source->cpus[cpu_index].started_ns;
     ticks_start(&books->cpus[cpu_index].ticks, started_ns, books->source->has_switches);
     switch_feed_start(&books->cpus[cpu_index].feed, started_ns);
+    for (size_t i = 0; i < books->source->config.event_count; i++) {
+        event_feed_start(&books->cpus[cpu_index].events[i], started_ns);
+    }
 }
 
 void cpu_books_start(struct cpu_books *books)
@@ -113,11 +128,19 @@ void cpu_books_end(struct cpu_books *books)
     }
 }
 
+static void end_events(struct cpu_books *books, size_t cpu_index, uint64_t time_ns)
+{
+    for (size_t i = 0; i < books->source->config.event_count; i++) {
+        event_feed_end(&books->cpus[cpu_index].events[i], time_ns);
+    }
+}
+
 void cpu_books_close(struct cpu_books *books)
 {
     for (size_t i = 0; i < books->source->cpu_count; i++) {
         ticks_close(&books->cpus[i].ticks);
         cpu_presence_stop(&books->cpus[i].presence, moment_at(books->source->cpus[i].stopped_ns));
+        end_events(books, i, books->source->cpus[i].stopped_ns);
     }
 }
 
@@ -125,10 +148,11 @@ uint64_t cpu_books_lose(struct cpu_books *books, size_t cpu_index, struct clock_
 {
     struct sampled_cpu *cpu = &books->cpus[cpu_index];
     struct perf_count count = cpu->kernel;
-    (void)perf_source_read_count(books->source, cpu_index, &count);
+    (void)perf_source_read_count(books->source, cpu_index, 0, &count);
     cpu->kernel = count;
     uint64_t gone_ns = cpu_presence_lose(&cpu->presence, now, count.time_running_ns);
     ticks_end(&cpu->ticks, gone_ns);
+    end_events(books, cpu_index, gone_ns);
     return gone_ns;
 }
 
@@ -150,7 +174,7 @@ void cpu_books_return(struct cpu_books *books, size_t cpu_index)
     /* What the sums have of the time offline is neither idle nor stolen. */
     cpu_time_read(CPU_IDLE_ROOT, books->idle_source, &books->times[cpu_index], 1);
     cpu_presence_return(&books->cpus[cpu_index].presence, moment_at(cpu->started_ns),
-                        cpu->before.time_running_ns);
+                        cpu->streams[PERF_STREAM_CLOCK].before.time_running_ns);
     start_cpu(books, cpu_index);
 }
 
@@ -183,6 +207,12 @@ void cpu_books_take(struct cpu_books *books, size_t cpu_index, const struct perf
     }
 }
 
+void cpu_books_take_event(struct cpu_books *books, size_t cpu_index, uint32_t event,
+                          const struct perf_record *record)
+{
+    event_feed_take(&books->cpus[cpu_index].events[event - 1], record);
+}
+
 void cpu_books_reach(struct cpu_books *books, size_t cpu_index, uint64_t horizon_ns)
 {
     struct sampled_cpu *cpu = &books->cpus[cpu_index];
@@ -193,12 +223,34 @@ void cpu_books_reach(struct cpu_books *books, size_t cpu_index, uint64_t horizon
     }
 }
 
+static void read_events(struct cpu_books *books, size_t cpu_index)
+{
+    for (size_t i = 0; i < books->source->config.event_count; i++) {
+        struct perf_count *kernel = &books->cpus[cpu_index].events[i].kernel;
+        struct perf_count count;
+        if (perf_source_read_count(books->source, cpu_index, (uint32_t)i + 1, &count) == 0) {
+            *kernel = count;
+        }
+    }
+}
+
+static void judge_events(struct cpu_books *books, size_t cpu_index, uint64_t time_ns)
+{
+    for (size_t i = 0; i < books->source->config.event_count; i++) {
+        enum event_wish wish = event_feed_judge(&books->cpus[cpu_index].events[i], time_ns);
+        if (wish != EVENT_KEEP) {
+            (void)perf_source_control_event(books->source, cpu_index, (uint32_t)i + 1,
+                                            wish == EVENT_ENABLE);
+        }
+    }
+}
+
 static void read_counts(struct cpu_books *books, uint64_t horizon_ns)
 {
     for (size_t i = 0; i < books->source->cpu_count; i++) {
         struct clock_moment before = clock_moment();
         struct perf_count count;
-        if (perf_source_read_count(books->source, i, &count) < 0) {
+        if (perf_source_read_count(books->source, i, 0, &count) < 0) {
             continue;
         }
         struct clock_moment after = clock_moment();
@@ -209,6 +261,7 @@ static void read_counts(struct cpu_books *books, uint64_t horizon_ns)
                 since_ns < count.time_running_ns ? since_ns : count.time_running_ns;
         }
         books->cpus[i].kernel = count;
+        read_events(books, i);
     }
 }
 
@@ -240,6 +293,7 @@ void cpu_books_read(struct cpu_books *books, uint64_t horizon_ns)
         if (wish != SWITCH_KEEP) {
             (void)perf_source_control_switches(books->source, i, wish == SWITCH_ENABLE);
         }
+        judge_events(books, i, horizon_ns);
     }
     if (horizon_ns >= books->next_times_ns) {
         read_times(books);
@@ -276,7 +330,7 @@ struct books_cpu cpu_books_line(const struct cpu_books *books, size_t cpu_index)
     const struct perf_cpu *source = &books->source->cpus[cpu_index];
     const struct tick_counts ticks = ticks_counts(&cpu->ticks);
     uint64_t kernel_lost = cpu->kernel.lost_count;
-    return (struct books_cpu){
+    struct books_cpu line = {
         .cpu = source->cpu,
         .is_known = source->streams[PERF_STREAM_CLOCK].fd >= 0,
         .running_ns = cpu->kernel.time_running_ns,
@@ -290,6 +344,10 @@ struct books_cpu cpu_books_line(const struct cpu_books *books, size_t cpu_index)
         .offline_ns = cpu_presence_offline_ns(&cpu->presence, clock_ns(CLOCK_MONOTONIC)),
         .idle_source = name_idle_source(books, &ticks),
     };
+    for (size_t i = 0; i < books->source->config.event_count; i++) {
+        event_feed_line(&cpu->events[i], &line.events[i]);
+    }
+    return line;
 }
 
 uint64_t cpu_books_bad_count(const struct cpu_books *books)

@@ -52,8 +52,7 @@ static const char *suggest_by_part(const char *name, const char *const *names, s
     return NULL;
 }
 
-/* The member that `name` is closest to, or NULL. */
-static const char *suggest_member(const char *name, const char *const *names, size_t count)
+const char *config_suggest(const char *name, const char *const *names, size_t count)
 {
     size_t closest = count;
     size_t least = SUGGESTION_DISTANCE_MAX + 1;
@@ -88,7 +87,7 @@ static int refuse_unknown(const char *name, const char *const *names, size_t cou
                           struct fault *reterr)
 {
     struct shown_name shown = config_show_name(name);
-    const char *suggestion = suggest_member(name, names, count);
+    const char *suggestion = config_suggest(name, names, count);
     if (suggestion != NULL) {
         return fault_set_member(reterr, shown.text,
                                 "is not a member of the config; did you mean '%s'?", suggestion);

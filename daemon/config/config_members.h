@@ -8,6 +8,7 @@
  */
 
 #include "fault.h"
+#include "session_events.h"
 #include "session_targets.h"
 
 #include <cjson/cJSON.h>
@@ -22,6 +23,9 @@ struct shown_name {
     char text[40];
 };
 struct shown_name config_show_name(const char *name);
+
+/* Which of the names (borrowed) may have been meant by another; NULL: none. */
+const char *config_suggest(const char *name, const char *const *names, size_t count);
 
 /*
  * Parses a text that must be an object, or the member "config" is at fault. Returned: json_freep().
@@ -47,3 +51,10 @@ int session_targets_read(const cJSON *targets, struct session_targets *ret, stru
 
 /* Adds the member "targets" unless everything is one. Returns false when there is no memory. */
 bool session_targets_print(cJSON *config, const struct session_targets *targets);
+
+/* `array` may be NULL. The clock's element has the rate or period that it asks for, which the
+ * caller takes out. */
+int session_events_read(const cJSON *array, struct session_events *ret, struct fault *reterr);
+
+/* Adds the member "events" where there is one. Returns false when there is no memory. */
+bool session_events_print(cJSON *config, const struct session_events *events);

@@ -29,6 +29,8 @@ enum member {
     MAX_DURATION_S,
     MAX_UNREAD_S,
     ALLOW_KERNEL_STACKS,
+    ALLOWED_EVENTS,
+    MAX_EVENT_RATE_HZ,
     MEMBER_COUNT,
 };
 
@@ -40,6 +42,8 @@ static const char *const member_names[MEMBER_COUNT] = {
     [MAX_DURATION_S] = "max_duration_s",
     [MAX_UNREAD_S] = "max_unread_s",
     [ALLOW_KERNEL_STACKS] = "allow_kernel_stacks",
+    [ALLOWED_EVENTS] = "allowed_events",
+    [MAX_EVENT_RATE_HZ] = "max_event_rate_hz",
 };
 
 void daemon_config_init(struct daemon_config *config, const char *path)
@@ -92,11 +96,43 @@ static int read_stack_copy(const cJSON *item, uint32_t *value, struct fault *ret
     return 0;
 }
 
+static int read_events(const cJSON *array, unsigned *value, struct fault *reterr)
+{
+    const cJSON *item = NULL;
+    const char *name = member_names[ALLOWED_EVENTS];
+    unsigned kinds = 0;
+    if (array == NULL) {
+        return 0;
+    }
+    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) > EVENT_KINDS) {
+        return fault_set_member(reterr, name, "%s; an array of at most %d strings is allowed",
+                                cJSON_IsArray(array) ? "is too long" : "is not an array",
+                                EVENT_KINDS);
+    }
+    cJSON_ArrayForEach(item, array)
+    {
+        const char *text = cJSON_GetStringValue(item);
+        unsigned kind = 0;
+        while (kind < EVENT_KINDS && (text == NULL || strcmp(text, event_kind_names[kind]) != 0)) {
+            kind++;
+        }
+        if (kind == EVENT_KINDS || (kinds >> kind & 1) != 0) {
+            return fault_set_member(
+                reterr, name, "%s; \"software\", \"hardware\" and \"raw\" are allowed",
+                kind == EVENT_KINDS ? "has another element than a kind" : "has a kind twice");
+        }
+        kinds |= 1U << kind;
+    }
+    *value = kinds;
+    return 0;
+}
+
 static int read_limits(const cJSON *const *items, struct session_limits *limits,
                        struct fault *reterr)
 {
     int64_t frequency_hz = limits->max_frequency_hz;
     int64_t duration_s = limits->max_duration_s;
+    int64_t event_rate_hz = limits->max_event_rate_hz;
     int r = config_read_integer(items[MAX_FREQUENCY_HZ], member_names[MAX_FREQUENCY_HZ], 1,
                                 SESSION_FREQUENCY_HZ_MAX, &frequency_hz, reterr);
     if (r >= 0) {
@@ -110,6 +146,14 @@ static int read_limits(const cJSON *const *items, struct session_limits *limits,
         r = config_read_bool(items[ALLOW_KERNEL_STACKS], member_names[ALLOW_KERNEL_STACKS],
                              &limits->allow_kernel_stacks, reterr);
     }
+    if (r >= 0) {
+        r = read_events(items[ALLOWED_EVENTS], &limits->allowed_events, reterr);
+    }
+    if (r >= 0) {
+        r = config_read_integer(items[MAX_EVENT_RATE_HZ], member_names[MAX_EVENT_RATE_HZ], 1,
+                                SESSION_FREQUENCY_HZ_MAX, &event_rate_hz, reterr);
+    }
+    limits->max_event_rate_hz = (uint32_t)event_rate_hz;
     limits->max_frequency_hz = (uint32_t)frequency_hz;
     limits->max_duration_s = (uint32_t)duration_s;
     return r;
@@ -144,6 +188,8 @@ int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
         r = read_ids(items[ALLOWED_GIDS], member_names[ALLOWED_GIDS], &config.allowed_gids, reterr);
     }
     config.has_max_frequency = items[MAX_FREQUENCY_HZ] != NULL;
+    config.has_allowed_events = items[ALLOWED_EVENTS] != NULL;
+    config.has_max_event_rate = items[MAX_EVENT_RATE_HZ] != NULL;
     if (r >= 0) {
         r = read_limits(items, &config.limits, reterr);
     }
@@ -247,6 +293,13 @@ struct session_limits daemon_config_limits(const struct daemon_config *config, u
         limits.max_frequency_hz = DAEMON_MEMBERS_HZ;
         limits.max_frequency_is_default = true;
     }
+    if (!config->has_allowed_events && uid != 0) {
+        limits.allowed_events = 1U << EVENT_KIND_SOFTWARE;
+        limits.allowed_events_is_default = true;
+    }
+    if (!config->has_max_event_rate && uid != 0) {
+        limits.max_event_rate_hz = DAEMON_MEMBERS_HZ;
+    }
     return limits;
 }
 
@@ -269,6 +322,24 @@ static void describe_listed(const struct daemon_config *config, char *into, size
                    groups);
 }
 
+/* "software and raw events": what members may have. */
+static void describe_events(const struct daemon_config *config, char *into, size_t into_bytes)
+{
+    unsigned allowed = daemon_config_limits(config, 1).allowed_events;
+    size_t bytes = 0;
+    into[0] = '\0';
+    for (size_t i = 0; i < EVENT_KINDS; i++) {
+        if ((allowed >> i & 1) != 0 && bytes < into_bytes) {
+            bytes += (size_t)snprintf(into + bytes, into_bytes - bytes, "%s%s",
+                                      bytes > 0 ? ", " : "", event_kind_names[i]);
+        }
+    }
+    if (bytes < into_bytes) {
+        (void)snprintf(into + bytes, into_bytes - bytes, "%s events%s", bytes == 0 ? "no" : "",
+                       config->has_allowed_events ? "" : " (root any)");
+    }
+}
+
 struct daemon_config_line daemon_config_describe(const struct daemon_config *config)
 {
     const struct session_limits *limits = &config->limits;
@@ -277,9 +348,11 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
     char copies[48] = "no copies of stacks";
     char duration[48] = "any duration";
     char rate[48];
+    char events[64];
     (void)snprintf(rate, sizeof rate, "at most %u Hz%s",
                    daemon_config_limits(config, 1).max_frequency_hz,
                    config->has_max_frequency ? "" : " (root any rate)");
+    describe_events(config, events, sizeof events);
     if (config->has_allow_list) {
         describe_listed(config, who, sizeof who);
     }
@@ -291,8 +364,8 @@ struct daemon_config_line daemon_config_describe(const struct daemon_config *con
         (void)snprintf(duration, sizeof duration, "at most %u s", limits->max_duration_s);
     }
     (void)snprintf(line.text, sizeof line.text,
-                   "%s; %s, %s, %s, stopped when unread for %u s, %s kernel stacks", who, rate,
+                   "%s; %s, %s, %s, stopped when unread for %u s, %s kernel stacks, %s", who, rate,
                    copies, duration, config->max_unread_s,
-                   limits->allow_kernel_stacks ? "with" : "without");
+                   limits->allow_kernel_stacks ? "with" : "without", events);
     return line;
 }

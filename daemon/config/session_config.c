@@ -38,6 +38,7 @@ enum member {
     KERNEL_STACKS,
     KERNEL_THREADS,
     TARGETS,
+    EVENTS,
     EXCLUDE_SELF,
     CPUS,
     BUFFER_KIB_PER_CPU,
@@ -46,12 +47,19 @@ enum member {
 };
 
 static const char *const member_names[MEMBER_COUNT] = {
-    [FREQUENCY_HZ] = "frequency_hz",         [SAMPLE_PERIOD_NS] = "sample_period_ns",
-    [MAX_STACK_DEPTH] = "max_stack_depth",   [UNWIND] = "unwind",
-    [STACK_COPY_BYTES] = "stack_copy_bytes", [KERNEL_STACKS] = "kernel_stacks",
-    [KERNEL_THREADS] = "kernel_threads",     [TARGETS] = "targets",
-    [EXCLUDE_SELF] = "exclude_self",         [BUFFER_KIB_PER_CPU] = "buffer_kib_per_cpu",
-    [MAX_DURATION_S] = "max_duration_s",     [CPUS] = "cpus",
+    [FREQUENCY_HZ] = "frequency_hz",
+    [SAMPLE_PERIOD_NS] = "sample_period_ns",
+    [MAX_STACK_DEPTH] = "max_stack_depth",
+    [UNWIND] = "unwind",
+    [STACK_COPY_BYTES] = "stack_copy_bytes",
+    [KERNEL_STACKS] = "kernel_stacks",
+    [KERNEL_THREADS] = "kernel_threads",
+    [TARGETS] = "targets",
+    [EXCLUDE_SELF] = "exclude_self",
+    [BUFFER_KIB_PER_CPU] = "buffer_kib_per_cpu",
+    [MAX_DURATION_S] = "max_duration_s",
+    [CPUS] = "cpus",
+    [EVENTS] = "events",
 };
 
 static const char *const unwind_names[] = {
@@ -67,6 +75,7 @@ const struct session_limits session_no_limits = {
     .max_frequency_hz = SESSION_FREQUENCY_HZ_MAX,
     .max_stack_copy_bytes = SESSION_STACK_COPY_BYTES_MAX,
     .allow_kernel_stacks = true,
+    .allowed_events = (1U << EVENT_KINDS) - 1,
 };
 
 /* `allowed` is what the administrator allows, and `limit` the member that says so. */
@@ -94,8 +103,8 @@ static uint32_t default_rate_hz(uint32_t highest_hz)
 }
 
 /* A default gives way to the limit, what was asked for does not. */
-static int limit_period(const cJSON *const *items, const struct session_limits *limits,
-                        struct session_config *config, struct fault *reterr)
+static int limit_period(const struct session_limits *limits, struct session_config *config,
+                        struct fault *reterr)
 {
     uint32_t highest_hz = limits->max_frequency_hz;
     uint64_t exact_ns = sampling_period_exact_ns(highest_hz);
@@ -114,20 +123,48 @@ static int limit_period(const cJSON *const *items, const struct session_limits *
                    : refuse_limit(limits, "max_frequency_hz", "sample_period_ns", shortest_ns,
                                   reterr);
     }
-    if (config->frequency_hz > highest_hz && items[FREQUENCY_HZ] != NULL &&
+    if (config->frequency_hz > highest_hz && !config->rate_is_default &&
         limits->max_frequency_is_default) {
         return fault_set_member(reterr, "frequency_hz",
                                 "is more than users other than root may ask for; at most %u is "
                                 "allowed, unless max_frequency_hz in %.120s says more",
                                 highest_hz, limits->path);
     }
-    if (config->frequency_hz > highest_hz && items[FREQUENCY_HZ] != NULL) {
+    if (config->frequency_hz > highest_hz && !config->rate_is_default) {
         return refuse_limit(limits, "max_frequency_hz", "frequency_hz", highest_hz, reterr);
     }
     if (config->frequency_hz > highest_hz) {
         config->frequency_hz = default_rate_hz(highest_hz);
     }
     config->period_ns = sampling_period_ns(config->frequency_hz);
+    return 0;
+}
+
+/* What the clock's element of "events" asks for, in the place of the two members. */
+static int take_clock(const cJSON *const *items, struct session_events *events,
+                      int64_t *frequency_hz, int64_t *period_ns, struct fault *reterr)
+{
+    struct session_event *clock = &events->all[0];
+    uint64_t period = clock->period;
+    if (clock->frequency_hz == 0 && period == 0) {
+        return 0;
+    }
+    if (items[FREQUENCY_HZ] != NULL || items[SAMPLE_PERIOD_NS] != NULL) {
+        return fault_set_member(reterr, "events",
+                                "has a rate of cpu-clock beside %s; one of the two is allowed",
+                                items[FREQUENCY_HZ] != NULL ? "frequency_hz" : "sample_period_ns");
+    }
+    if (period > 0 && (period < SAMPLING_PERIOD_MIN_NS || period > SAMPLING_PERIOD_MAX_NS)) {
+        return fault_set_member(
+            reterr, "events",
+            "has a period of cpu-clock that is out of range; %llu to %llu ns are "
+            "allowed",
+            (unsigned long long)SAMPLING_PERIOD_MIN_NS, (unsigned long long)SAMPLING_PERIOD_MAX_NS);
+    }
+    *frequency_hz = clock->frequency_hz;
+    *period_ns = (int64_t)period;
+    clock->frequency_hz = 0;
+    clock->period = 0;
     return 0;
 }
 
@@ -147,9 +184,12 @@ static int read_period(const cJSON *const *items, const struct session_limits *l
         r = config_read_integer(items[SAMPLE_PERIOD_NS], "sample_period_ns", SAMPLING_PERIOD_MIN_NS,
                                 SAMPLING_PERIOD_MAX_NS, &period_ns, reterr);
     }
+    if (r >= 0) {
+        r = take_clock(items, &config->events, &frequency_hz, &period_ns, reterr);
+    }
     config->period_ns = (uint64_t)period_ns;
     config->frequency_hz = period_ns > 0 ? 0 : (uint32_t)frequency_hz;
-    r = r < 0 ? r : limit_period(items, limits, config, reterr);
+    r = r < 0 ? r : limit_period(limits, config, reterr);
     if (r >= 0 && sampling_period_warn(config->period_ns, config->frequency_hz, note)) {
         session_notes_add(&config->notes,
                           config->frequency_hz == 0 ? "sample_period_ns" : "frequency_hz", "%s",
@@ -338,10 +378,51 @@ static int read_booleans(const cJSON *const *items, const struct session_limits 
     return r;
 }
 
+/* Events beside the clock. */
+static int limit_events(const struct session_limits *limits, struct session_events *events,
+                        struct fault *reterr)
+{
+    for (size_t i = 1; i < events->count; i++) {
+        const struct session_event *event = &events->all[i];
+        enum event_kind kind = event_names_kind(&event->code);
+        if ((limits->allowed_events >> kind & 1) == 0) {
+            return fault_set_member(
+                reterr, "events", "has '%s', a %s event, which %s (allowed_events in %.120s)",
+                event->name, event_kind_names[kind],
+                limits->allowed_events_is_default
+                    ? "users other than root may not have, unless the administrator says so"
+                    : "the administrator does not allow",
+                limits->path);
+        }
+        if (limits->max_event_rate_hz > 0 && event->frequency_hz > limits->max_event_rate_hz) {
+            return fault_set_member(
+                reterr, "events",
+                "has '%s' at %u a second, above the limit; at most %u is allowed "
+                "(max_event_rate_hz in %.120s)",
+                event->name, event->frequency_hz, limits->max_event_rate_hz, limits->path);
+        }
+    }
+    return 0;
+}
+
+static int read_events(const cJSON *item, const struct session_limits *limits,
+                       struct session_config *config, struct fault *reterr)
+{
+    int r = session_events_read(item, &config->events, reterr);
+    const struct session_event *clock = &config->events.all[0];
+    if (clock->frequency_hz > 0 || clock->period > 0) {
+        config->rate_is_default = false;
+    }
+    return r < 0 ? r : limit_events(limits, &config->events, reterr);
+}
+
 static int read_config(const cJSON *const *items, const struct session_limits *limits,
                        struct session_config *config, struct fault *reterr)
 {
-    int r = read_period(items, limits, config, reterr);
+    int r = read_events(items[EVENTS], limits, config, reterr);
+    if (r >= 0) {
+        r = read_period(items, limits, config, reterr);
+    }
     if (r >= 0) {
         r = read_duration(items[MAX_DURATION_S], limits, config, reterr);
     }
@@ -385,6 +466,7 @@ int session_config_parse_within(const char *text, size_t text_bytes, bool detach
         .rate_is_default = items[FREQUENCY_HZ] == NULL && items[SAMPLE_PERIOD_NS] == NULL,
         .unwind_is_default = items[UNWIND] == NULL,
         .stack_copy_is_default = items[STACK_COPY_BYTES] == NULL,
+        .max_event_rate_hz = limits->max_event_rate_hz,
     };
     r = read_config(items, limits, &config, reterr);
     if (r >= 0) {
@@ -411,6 +493,7 @@ char *session_config_print(const struct session_config *config)
         cJSON_AddBoolToObject(tree, "kernel_stacks", config->kernel_stacks) != NULL &&
         cJSON_AddBoolToObject(tree, "kernel_threads", config->kernel_threads) != NULL &&
         session_targets_print(tree, &config->targets) &&
+        session_events_print(tree, &config->events) &&
         cJSON_AddBoolToObject(tree, "exclude_self", config->exclude_self) != NULL &&
         (config->cpus[0] == '\0' || cJSON_AddStringToObject(tree, "cpus", config->cpus) != NULL) &&
         cJSON_AddNumberToObject(tree, "buffer_kib_per_cpu", config->buffer_kib_per_cpu) != NULL &&

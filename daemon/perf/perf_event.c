@@ -170,6 +170,27 @@ int perf_event_fault(int error, struct fault *reterr)
     }
 }
 
+/* Why an event of a session was refused, where that is the event's own fault: the clock, which is
+ * opened before, was not. */
+static int event_fault(const struct perf_event *event, int error, struct fault *reterr)
+{
+    const char *why = error == ENOENT || error == ENODEV || error == ENXIO
+                          ? "is none that this machine counts: its processor, or the virtual "
+                            "machine, has no such counter"
+                      : error == EOPNOTSUPP
+                          ? "cannot be sampled here: its counter sets off no interrupt, or has no "
+                            "precise form"
+                      : error == EINVAL ? "is refused by the kernel: a term, a modifier or its "
+                                          "period is none that the counter takes"
+                      : error == EBUSY  ? "is taken by another user of the counter"
+                                        : NULL;
+    if (event->name[0] == '\0' || why == NULL || error == EMFILE) {
+        return perf_event_fault(error, reterr);
+    }
+    return fault_set_member(reterr, "events", "'%s' %s ('profctl events' lists what there is)",
+                            event->name, why);
+}
+
 static bool accepts(const struct perf_event_attr *attr, uint32_t cpu)
 {
     cleanup_(closep) int fd = open_event(attr, cpu);
@@ -206,15 +227,58 @@ int perf_event_probe(uint32_t cpu, struct perf_features *ret)
 }
 
 struct perf_record_layout perf_event_layout(const struct perf_source_config *config,
-                                            const struct perf_features *features)
+                                            const struct perf_features *features, bool is_rated)
 {
-    return perf_record_layout_make(sample_type(config, features),
-                                   config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK);
+    struct perf_record_layout layout =
+        perf_record_layout_make(sample_type(config, features) | (is_rated ? PERF_SAMPLE_READ : 0),
+                                config->stack_copy_bytes == 0 ? 0 : ARCH_PERF_REGS_MASK);
+    /* Value, the two times, id, and what was lost. */
+    layout.read_words = !is_rated ? 0 : features->format_lost ? 5 : 4;
+    return layout;
 }
 
 struct perf_record_layout perf_event_switch_layout(void)
 {
     return perf_record_layout_make(SWITCH_BITS, 0);
+}
+
+/* An event of a session beside the clock. Its chains come with its samples, not later. */
+static struct perf_event chosen_event(const struct perf_source *source,
+                                      const struct perf_event_choice *choice, size_t index)
+{
+    const struct event_code *code = &choice->code;
+    struct perf_event event = {
+        .attr = sampling_attr(&source->config, &source->features),
+        .consumer = PERF_CONSUMER_SAMPLES,
+        .index = (uint32_t)index,
+        .ring_bytes = source->plan.further_ring_bytes,
+    };
+    if (event.attr.sample_stack_user > choice->stack_copy_bytes) {
+        event.attr.sample_stack_user = choice->stack_copy_bytes;
+    }
+    (void)snprintf(event.name, sizeof event.name, "%s", choice->name);
+    event.attr.type = (uint32_t)code->type;
+    event.attr.config = code->config;
+    event.attr.config1 = code->config1;
+    event.attr.config2 = code->config2;
+    event.attr.precise_ip = code->precise & 3U;
+    event.attr.exclude_user = code->exclude_user;
+    event.attr.exclude_kernel = code->exclude_kernel;
+    event.attr.exclude_idle = code->type == PERF_TYPE_SOFTWARE;
+    event.attr.exclude_hv = 0; /* what some machines cannot leave out */
+    event.attr.exclude_guest = 0;
+    event.attr.sample_max_stack = source->plan.sample_max_stack;
+    event.attr.wakeup_watermark = (uint32_t)(source->plan.further_ring_bytes / 4);
+    event.attr.sample_period = choice->period;
+    /* The period that the kernel would say for a sample is the one that it had set, not what was
+     * counted: where it changes a period in its course, samples would stand for ten times too much.
+     */
+    if (choice->period == 0) {
+        event.attr.freq = 1;
+        event.attr.sample_freq = choice->frequency_hz;
+        event.attr.sample_type |= PERF_SAMPLE_READ;
+    }
+    return event;
 }
 
 void perf_event_list(struct perf_source *source)
@@ -242,10 +306,12 @@ void perf_event_list(struct perf_source *source)
     }
     *switches = (struct perf_event){
         .attr = switch_attr(),
-        .consumer = PERF_CONSUMER_SWITCHES,
+        .consumer = source->has_switches ? PERF_CONSUMER_SWITCHES : PERF_CONSUMER_NONE,
         .ring_bytes = plan->switch_ring_bytes,
     };
-    source->stream_count = source->has_switches ? PERF_STREAMS : PERF_STREAM_SWITCHES;
+    for (size_t i = 0; i < source->config.event_count; i++) {
+        source->events[PERF_STREAMS + i] = chosen_event(source, &source->config.events[i], i + 1);
+    }
     if (source->deferring) {
         add_flags(&clock->attr, PERF_ATTR_FLAG_DEFER_CALLCHAIN);
         add_flags(&sideband->attr, PERF_ATTR_FLAG_DEFER_OUTPUT);
@@ -319,12 +385,14 @@ int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounc
         struct perf_stream *stream = &cpu->streams[i];
         stream->consumer = event->consumer;
         stream->event = event->index;
-        if (!sampled && event->consumer != PERF_CONSUMER_SIDEBAND) {
+        stream->is_rated = event->attr.freq;
+        if (event->consumer == PERF_CONSUMER_NONE ||
+            (!sampled && event->consumer != PERF_CONSUMER_SIDEBAND)) {
             continue;
         }
         stream->fd = open_event(&event->attr, cpu->cpu);
         r = stream->fd < 0
-                ? perf_event_fault(-stream->fd, reterr)
+                ? event_fault(event, -stream->fd, reterr)
                 : map_ring(stream, event->ring_bytes, bounces + i * PERF_RING_BOUNCE_BYTES, reterr);
     }
     if (r < 0) {
@@ -344,19 +412,18 @@ uint64_t perf_cpu_ring_bytes(const struct perf_cpu *cpu)
     return bytes;
 }
 
-static int event_ioctl(int fd, unsigned long request)
+int perf_stream_enable(const struct perf_stream *stream, bool enable)
 {
-    return fd >= 0 && ioctl(fd, request, 0) < 0 ? -errno : 0;
+    unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+    return stream->fd >= 0 && ioctl(stream->fd, request, 0) < 0 ? -errno : 0;
 }
 
 int perf_cpu_enable(const struct perf_cpu *cpu, enum perf_consumer consumer, bool enable)
 {
     int result = 0;
     for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
-        const struct perf_stream *stream = &cpu->streams[i];
-        if (stream->consumer == consumer) {
-            int r =
-                event_ioctl(stream->fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
+        if (cpu->streams[i].consumer == consumer) {
+            int r = perf_stream_enable(&cpu->streams[i], enable);
             result = result < 0 ? result : r;
         }
     }

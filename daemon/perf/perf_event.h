@@ -12,17 +12,19 @@
 /* An event that each CPU is to have. */
 struct perf_event {
     struct perf_event_attr attr;
+    char name[PERF_EVENT_NAME_BYTES]; /* of one that a session chose; else empty */
     enum perf_consumer consumer;
     uint32_t index; /* among those that sample; 0: the clock */
     uint64_t ring_bytes;
 };
 
-/* Fills the events of a source by its config, features and plan. */
+/* Fills the events of a source by its config, features and plan, while it has the caller's. */
 void perf_event_list(struct perf_source *source);
 
-/* How the records are laid out: those of sampling and sideband, and those of switches. */
+/* How the records are laid out: those of sampling and sideband, of events that have a rate, and
+ * those of switches. */
 struct perf_record_layout perf_event_layout(const struct perf_source_config *config,
-                                            const struct perf_features *features);
+                                            const struct perf_features *features, bool is_rated);
 struct perf_record_layout perf_event_switch_layout(void);
 
 /* What the kernel knows. Returns 0, or -errno when this CPU has no event at all. */
@@ -43,6 +45,8 @@ void perf_cpu_init(struct perf_cpu *cpu, uint32_t number);
 /* Leaves one that has no events. */
 void perf_cpu_close(struct perf_cpu *cpu);
 
+/* Switches an event on or off; without one nothing is done. Returns 0 or -errno. */
+int perf_stream_enable(const struct perf_stream *stream, bool enable);
 /* Switches all events of a consumer on or off, whichever of them refuses. Returns 0, or the first
  * -errno. */
 int perf_cpu_enable(const struct perf_cpu *cpu, enum perf_consumer consumer, bool enable);

@@ -48,6 +48,15 @@
 #define SWITCH_RING_BYTES       ((uint64_t)512 << 10)
 #define SWITCH_RING_SMALL_BYTES ((uint64_t)128 << 10)
 
+/*
+ * Other events come in bursts of any rate: 8 MiB are a tenth of a second of 10,000 samples a second
+ * with 8 KiB of stack each. They give way before the clock does.
+ */
+#define FURTHER_RING_BYTES       ((uint64_t)8 << 20)
+#define FURTHER_RING_MANY_BYTES  ((uint64_t)2 << 20)
+#define FURTHER_RING_SMALL_BYTES ((uint64_t)512 << 10)
+#define FURTHER_RING_LEAST_BYTES ((uint64_t)128 << 10)
+
 #define STACK_COPY_BYTES_MIN  512  /* fewer are useless */
 #define STACK_COPY_BYTES_GOOD 4096 /* less leaves many stacks without their root */
 
@@ -146,8 +155,10 @@ static int choose_depth(const struct perf_plan_input *input, uint16_t *ret, stru
 
 static uint64_t total_bytes(const struct perf_plan_input *input, const struct perf_plan *plan)
 {
-    return input->cpu_count *
-               (plan->sample_ring_bytes + plan->switch_ring_bytes + 2 * input->page_bytes) +
+    uint64_t sampled_bytes = plan->sample_ring_bytes + plan->switch_ring_bytes +
+                             2 * input->page_bytes +
+                             input->further_count * (plan->further_ring_bytes + input->page_bytes);
+    return input->cpu_count * sampled_bytes +
            input->sideband_count * (plan->sideband_ring_bytes + input->page_bytes);
 }
 
@@ -168,6 +179,7 @@ static uint64_t largest_ring_bytes(const struct perf_plan_input *input)
         .sample_ring_bytes = input->page_bytes,
         .sideband_ring_bytes = last_sacrifice(input)->sideband_bytes,
         .switch_ring_bytes = last_sacrifice(input)->switch_bytes,
+        .further_ring_bytes = FURTHER_RING_LEAST_BYTES,
     };
     while (total_bytes(input, &plan) <= allowed_bytes(input)) {
         plan.sample_ring_bytes *= 2;
@@ -197,6 +209,7 @@ static uint64_t highest_rate_hz(const struct perf_plan_input *input, uint16_t sa
 static int refuse_rings(const struct perf_plan_input *input, const struct perf_plan *plan,
                         struct fault *reterr)
 {
+    char events[48] = "";
     char advice[96] = "no rate is low enough for so little memory";
     uint64_t rate_hz = highest_rate_hz(input, plan->sample_max_stack);
     uint64_t copy_bytes = largest_copy_bytes(input, plan->sample_max_stack);
@@ -208,17 +221,31 @@ static int refuse_rings(const struct perf_plan_input *input, const struct perf_p
         (void)snprintf(advice, sizeof advice, "lower the rate to %llu Hz",
                        (unsigned long long)rate_hz);
     }
+    if (input->further_count > 0) {
+        (void)snprintf(events, sizeof events, " and %zu more event%s", input->further_count,
+                       input->further_count == 1 ? "" : "s");
+    }
     return fault_set_member(
         reterr, copy_bytes > 0 ? "stack_copy_bytes" : "frequency_hz",
-        "%llu Hz x %llu bytes x %zu CPUs need %llu MiB of rings for 50 ms (%llu KiB of samples, "
+        "%llu Hz x %llu bytes x %zu CPUs%s need %llu MiB of rings for 50 ms (%llu KiB of samples, "
         "%llu KiB of sideband, %llu KiB of switches each); allowed are %llu MiB (1/32 of the memory, at most 512 MiB): %s",
         (unsigned long long)((NS_PER_S + input->period_ns / 2) / input->period_ns),
-        (unsigned long long)sample_bytes(input, plan->sample_max_stack), input->cpu_count,
+        (unsigned long long)sample_bytes(input, plan->sample_max_stack), input->cpu_count, events,
         (unsigned long long)((plan->total_bytes + MIB - 1) / MIB),
         (unsigned long long)(plan->sample_ring_bytes >> 10),
         (unsigned long long)(plan->sideband_ring_bytes >> 10),
         (unsigned long long)(plan->switch_ring_bytes >> 10),
         (unsigned long long)(allowed_bytes(input) / MIB), advice);
+}
+
+/* Halves one kind of rings, which the plan has, as long as that is needed and more than the least.
+ */
+static void shrink(const struct perf_plan_input *input, const struct perf_plan *plan,
+                   uint64_t *ring_bytes, uint64_t least_bytes)
+{
+    while (total_bytes(input, plan) > allowed_bytes(input) && *ring_bytes > least_bytes) {
+        *ring_bytes /= 2;
+    }
 }
 
 /* Rings of one row, of samples with `copy_bytes`. Returns whether they fit; the plan has its total
@@ -240,10 +267,12 @@ static bool try_rings(const struct perf_plan_input *wanted, const struct sacrifi
     plan->switch_ring_bytes = row->sideband_bytes > 0 ? row->switch_bytes
                               : many                  ? SWITCH_RING_SMALL_BYTES
                                                       : SWITCH_RING_BYTES;
-    while (total_bytes(&input, plan) > allowed_bytes(&input) &&
-           plan->sample_ring_bytes > least_bytes) {
-        plan->sample_ring_bytes /= 2;
-    }
+    plan->further_ring_bytes = input.further_count == 0 ? 0
+                               : many                   ? FURTHER_RING_MANY_BYTES
+                                                        : FURTHER_RING_BYTES;
+    shrink(&input, plan, &plan->further_ring_bytes, FURTHER_RING_SMALL_BYTES);
+    shrink(&input, plan, &plan->sample_ring_bytes, least_bytes);
+    shrink(&input, plan, &plan->further_ring_bytes, FURTHER_RING_LEAST_BYTES);
     plan->total_bytes = total_bytes(&input, plan);
     return plan->total_bytes <= allowed_bytes(&input);
 }

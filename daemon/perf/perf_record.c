@@ -39,7 +39,7 @@ static const uint64_t trailer_words[] = {
                 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER))
 
 #define LAYOUT_BITS                                                                                \
-    (TRAILER_BITS | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |                       \
+    (TRAILER_BITS | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ |    \
      PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CGROUP)
 
 struct cursor {
@@ -217,12 +217,24 @@ static bool take_user_stack(struct cursor *cursor, struct perf_sample_view *ret)
     return true;
 }
 
+static bool take_count(const struct perf_record_layout *layout, struct cursor *cursor,
+                       struct perf_sample_view *ret)
+{
+    const uint64_t *words = take_words(cursor, layout->read_words);
+    if (words == NULL || layout->read_words == 0) {
+        return false;
+    }
+    ret->counted = words[0];
+    return true;
+}
+
 static bool parse_sample(const struct perf_record_layout *layout, struct cursor *cursor,
                          struct perf_record *ret)
 {
     uint64_t type = layout->sample_type;
     ret->kind = PERF_KIND_SAMPLE;
     return take_id_words(type, sample_words, COUNT_OF(sample_words), cursor, ret) &&
+           ((type & PERF_SAMPLE_READ) == 0 || take_count(layout, cursor, &ret->sample)) &&
            ((type & PERF_SAMPLE_CALLCHAIN) == 0 || take_chain(cursor, &ret->sample)) &&
            ((type & PERF_SAMPLE_REGS_USER) == 0 ||
             take_user_regs(layout->user_regs_mask, cursor, &ret->sample)) &&

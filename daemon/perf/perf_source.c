@@ -136,6 +136,7 @@ static int make_plan(const struct perf_source_config *config, size_t online_coun
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     struct perf_plan_input input = {
         .period_ns = config->period_ns,
+        .further_count = config->event_count,
         .max_stack_depth = config->max_stack_depth,
         .stack_copy_bytes = config->stack_copy_bytes,
         .user_regs_count = ARCH_PERF_REGS_COUNT,
@@ -190,13 +191,15 @@ static struct perf_source *new_source(const struct perf_source_config *config,
     source->plan = *plan;
     (void)pthread_mutex_init(&source->mutex, NULL);
     source->has_switches = perf_machine_sees_all_pids();
-    source->layout = perf_event_layout(&source->config, features);
+    source->layout = perf_event_layout(&source->config, features, false);
+    source->rated_layout = perf_event_layout(&source->config, features, true);
     source->switch_layout = perf_event_switch_layout();
     source->sample_max_stack = plan->sample_max_stack;
     /* They are chains of frame pointers; beside a copied stack they would be of no use. */
     source->deferring = features->deferred_callchains && plan->stack_copy_bytes == 0;
     source->cpus = calloc(count, sizeof *source->cpus);
-    source->events = calloc(PERF_STREAMS, sizeof *source->events);
+    source->stream_count = PERF_STREAMS + config->event_count;
+    source->events = calloc(source->stream_count, sizeof *source->events);
     if (source->cpus == NULL || source->events == NULL) {
         free_memory(source);
         return NULL;
@@ -211,6 +214,7 @@ static struct perf_source *new_source(const struct perf_source_config *config,
     add_places(source, true, cpus, count);
     add_places(source, false, cpus, count);
     source->config.cpus = NULL; /* the caller's own */
+    source->config.events = NULL;
     return source;
 }
 
@@ -365,6 +369,16 @@ int perf_source_control_switches(struct perf_source *source, size_t index, bool 
     return r;
 }
 
+int perf_source_control_event(struct perf_source *source, size_t index, uint32_t event, bool enable)
+{
+    (void)pthread_mutex_lock(&source->mutex);
+    int r = enable && !source->sampling
+                ? 0
+                : perf_stream_enable(&source->cpus[index].streams[perf_event_place(event)], enable);
+    (void)pthread_mutex_unlock(&source->mutex);
+    return r;
+}
+
 static int disable_all(struct perf_source *source)
 {
     int result = 0;
@@ -487,8 +501,12 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     size_t index = opening->index;
     struct perf_cpu *cpu = &source->cpus[index];
     bool sampled = index < source->cpu_count;
-    if (sampled && perf_source_read_count(source, index, &opening->cpu.before) < 0) {
-        opening->cpu.before = cpu->before;
+    for (uint32_t event = 0; sampled && event <= source->config.event_count; event++) {
+        size_t place = perf_event_place(event);
+        struct perf_count *before = &opening->cpu.streams[place].before;
+        if (perf_source_read_count(source, index, event, before) < 0) {
+            *before = cpu->streams[place].before;
+        }
     }
     (void)pthread_mutex_lock(&source->mutex);
     struct perf_cpu old = *cpu;
@@ -506,7 +524,8 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     return ticking;
 }
 
-int perf_source_read_count(const struct perf_source *source, size_t index, struct perf_count *ret)
+int perf_source_read_count(const struct perf_source *source, size_t index, uint32_t event,
+                           struct perf_count *ret)
 {
     /* As read_format lays it out; the last word is there with PERF_FORMAT_LOST only. */
     struct {
@@ -517,23 +536,22 @@ int perf_source_read_count(const struct perf_source *source, size_t index, struc
         uint64_t lost_count;
     } read_out = {0};
     size_t wanted_bytes = sizeof read_out - (source->features.format_lost ? 0 : sizeof(uint64_t));
-    const struct perf_cpu *cpu = &source->cpus[index];
     assert(index < source->cpu_count);
-    if (cpu->streams[PERF_STREAM_CLOCK].fd < 0) {
-        *ret = cpu->before;
+    const struct perf_stream *stream = &source->cpus[index].streams[perf_event_place(event)];
+    *ret = stream->before;
+    if (stream->fd < 0) {
         return 0;
     }
-    ssize_t size = read(cpu->streams[PERF_STREAM_CLOCK].fd, &read_out, wanted_bytes);
+    ssize_t size = read(stream->fd, &read_out, wanted_bytes);
     if (size < 0) {
         return -errno;
     }
     if ((size_t)size != wanted_bytes) {
         return -EIO;
     }
-    *ret = (struct perf_count){
-        .time_enabled_ns = cpu->before.time_enabled_ns + read_out.time_enabled_ns,
-        .time_running_ns = cpu->before.time_running_ns + read_out.time_running_ns,
-        .lost_count = cpu->before.lost_count + read_out.lost_count,
-    };
+    ret->value += read_out.value;
+    ret->time_enabled_ns += read_out.time_enabled_ns;
+    ret->time_running_ns += read_out.time_running_ns;
+    ret->lost_count += read_out.lost_count;
     return 0;
 }

@@ -317,11 +317,20 @@ static void prefetch_next(const uint8_t *bytes, size_t size_bytes)
     __builtin_prefetch(bytes + 2 * size_bytes - 1); /* its last word says how much is valid */
 }
 
+/* A sample of an event that has a rate stands for what was counted since the one before it. */
+static void weigh(struct perf_stream *stream, struct perf_sample_view *sample)
+{
+    sample->weight = stream->is_rated ? sample->counted - stream->counted : 1;
+    stream->counted = sample->counted;
+}
+
 /* Handles the samples of one stream up to the horizon. Ticks are the clock's alone. */
 static void drain_stream(struct drain *drain, size_t cpu_index, struct perf_stream *stream,
                          uint64_t horizon_ns)
 {
-    const struct perf_record_layout *layout = &drain->config.source->layout;
+    const struct perf_source *source = drain->config.source;
+    const struct perf_record_layout *layout =
+        stream->is_rated ? &source->rated_layout : &source->layout;
     struct perf_ring *ring = &stream->ring;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
@@ -339,8 +348,13 @@ static void drain_stream(struct drain *drain, size_t cpu_index, struct perf_stre
         } else if (record.time_ns > horizon_ns) {
             break;
         } else {
+            if (record.kind == PERF_KIND_SAMPLE) {
+                weigh(stream, &record.sample);
+            }
             if (stream->event == 0) {
                 cpu_books_take(drain->books, cpu_index, &record);
+            } else {
+                cpu_books_take_event(drain->books, cpu_index, stream->event, &record);
             }
             if (record.kind == PERF_KIND_SAMPLE) {
                 record.event = stream->event;

@@ -12,7 +12,7 @@ static struct sample begin_sample(const struct perf_record *record)
 {
     return (struct sample){
         .time_ns = record->time_ns,
-        .weight = 1,
+        .weight = record->sample.weight,
         .event = record->event,
         .cpu = record->cpu,
         .pid = record->pid,

@@ -22,6 +22,12 @@
 struct sunk {
     uint64_t received;
     uint64_t filtered;
+    uint64_t weight; /* of the received */
+};
+
+/* By event. */
+struct sunk_cpu {
+    struct sunk events[SAMPLE_EVENTS_MAX];
 };
 
 /* Whose a sample is. */
@@ -34,7 +40,7 @@ struct owner_note {
 struct sink {
     struct sink_config config;
     struct deferred_write *late; /* NULL where no chains come later */
-    struct sunk *cpus;           /* owned; samples of the clock that the trace does not count */
+    struct sunk_cpu *cpus;       /* owned; samples, by what the trace does not count */
     struct owner_note *notes;    /* owned; note_count of NOTES_MAX, that are not told yet */
     size_t note_count;
     struct counters counters;
@@ -155,11 +161,19 @@ void sink_note_owner(struct sink *sink, const struct sample *sample, struct proc
     sink->notes[sink->note_count++] = (struct owner_note){sample->time_ns, process, sample->cgroup};
 }
 
+static struct sunk *receive(struct sink *sink, size_t cpu_index, const struct sample *sample)
+{
+    struct sunk *sunk = &sink->cpus[cpu_index].events[sample->event];
+    sunk->received++;
+    sunk->weight += sample->weight;
+    return sunk;
+}
+
 struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
                               bool is_open, struct sample *sample, struct process *process)
 {
     struct sink_doubts doubts = {0};
-    sink->cpus[cpu_index].received += sample->event == 0;
+    receive(sink, cpu_index, sample);
     if (sink->note_count > 0 && trace_is_full(sink->config.trace)) {
         sink_tell_owners(sink);
     }
@@ -177,8 +191,7 @@ struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct 
 
 void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample)
 {
-    sink->cpus[cpu_index].received += sample->event == 0;
-    sink->cpus[cpu_index].filtered += sample->event == 0;
+    receive(sink, cpu_index, sample)->filtered++;
 }
 
 void sink_end_round(struct sink *sink, uint64_t horizon_ns)
@@ -191,13 +204,23 @@ void sink_end_round(struct sink *sink, uint64_t horizon_ns)
 
 void sink_count(const struct sink *sink, size_t cpu_index, struct books_cpu *books)
 {
-    struct trace_lane_counts written = trace_lane_counts(sink->config.trace, cpu_index);
-    uint64_t received = sink->cpus[cpu_index].received;
-    books->received = received;
-    books->filtered = sink->cpus[cpu_index].filtered;
+    struct trace_lane_counts written = trace_lane_counts(sink->config.trace, cpu_index, 0);
+    const struct sunk *sunk = sink->cpus[cpu_index].events;
+    books->received = sunk[0].received;
+    books->filtered = sunk[0].filtered;
     books->kept = written.kept;
     books->dropped = written.dropped;
-    books->held = books->held > received ? books->held - received : 0;
+    books->held = books->held > sunk[0].received ? books->held - sunk[0].received : 0;
+    for (uint32_t event = 1; event <= sink->config.source->config.event_count; event++) {
+        struct books_event *line = &books->events[event - 1];
+        written = trace_lane_counts(sink->config.trace, cpu_index, event);
+        line->received = sunk[event].received;
+        line->weight = sunk[event].weight;
+        line->held_weight -= line->held_weight > line->weight ? line->weight : line->held_weight;
+        line->filtered = sunk[event].filtered;
+        line->kept = written.kept;
+        line->dropped = written.dropped;
+    }
 }
 
 struct counters sink_counters(const struct sink *sink)

@@ -18,6 +18,7 @@
 #include "extremes.h"
 #include "log.h"
 #include "memory_limit.h"
+#include "perf_pmu.h"
 #include "session_cpus.h"
 #include "trace.h"
 #include "trace_cursor.h"
@@ -38,6 +39,7 @@
 #define SHORT_LOG_NS         (5 * NS_PER_S)       /* one user can have a new log no more often */
 #define TYPICAL_SAMPLE_BYTES 256
 #define SESSION_ID_BYTES     17
+#define BURST_COPY_BYTES     8192
 #define LEAST_BUFFER_KIB     256 /* as in a config */
 #define RESERVE_BYTES        ((size_t)1 << 20)
 
@@ -69,6 +71,31 @@ struct session {
     bool finished; /* names and books are in the buffer */
 };
 
+/* The member "events", by whose places samples name their events; empty where the clock is the one
+ * event. Returned: free(). */
+static char *print_events(const struct session_config *config)
+{
+    cleanup_(freep) char *text = NULL;
+    size_t text_bytes = 0;
+    const struct session_events *events = &config->events;
+    FILE *out = open_memstream(&text, &text_bytes);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < events->count; i++) {
+        const struct session_event *event = &events->all[i];
+        (void)fprintf(out,
+                      "%s{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64 ",\"asked\":%s}",
+                      i == 0 ? ",\"events\":[" : ",", event->name, event_names_unit(&event->code),
+                      i == 0              ? config->period_ns
+                      : event->period > 0 ? event->period
+                                          : 1,
+                      i == 0 && !events->clock_is_asked ? "false" : "true");
+    }
+    (void)fputs(events->count > 0 ? "]" : "", out);
+    return fclose(out) == 0 ? take_ptr(text) : NULL;
+}
+
 /* What the file says of the recording: one line of JSON. Returned: free(). */
 static char *print_session(const struct session *session)
 {
@@ -77,8 +104,9 @@ static char *print_session(const struct session *session)
     char release[sizeof host.release * 6];
     cleanup_(freep) char *config = session_config_print(&session->config);
     cleanup_(freep) char *notes = session_notes_print(&session->config.notes);
+    cleanup_(freep) char *events = print_events(&session->config);
     char *text = NULL;
-    if (config == NULL || notes == NULL || uname(&host) < 0) {
+    if (config == NULL || notes == NULL || events == NULL || uname(&host) < 0) {
         return NULL;
     }
     (void)utf8_json(name, sizeof name, host.nodename, strlen(host.nodename));
@@ -86,9 +114,9 @@ static char *print_session(const struct session *session)
     int r = asprintf(&text,
                      "{\"session\":\"%s\",\"version\":\"%s\",\"host\":\"%s\",\"kernel\":\"%s\","
                      "\"created_boot_ns\":%" PRIu64 ",\"created_realtime_ns\":\"%" PRIu64
-                     "\",\"config\":%s,\"notes\":%s}",
+                     "\",\"config\":%s,\"notes\":%s%s}",
                      session->id, CPU_PROFILERD_VERSION, name, release, session->created_ns,
-                     clock_ns(CLOCK_REALTIME), config, notes);
+                     clock_ns(CLOCK_REALTIME), config, notes, events);
     return r < 0 ? NULL : text;
 }
 
@@ -222,6 +250,14 @@ static char *print_books(struct session *session, bool totals_only)
     if (cpus == NULL) {
         return NULL;
     }
+    const struct session_events *events = &session->config.events;
+    for (size_t i = 1; i < events->count; i++) {
+        books.events[books.event_count++] = (struct books_event_name){
+            .name = events->all[i].name,
+            .unit = event_names_unit(&events->all[i].code),
+            .period = events->all[i].period,
+        };
+    }
     collector_snapshot(session->collector, &books);
     return books_print(&books);
 }
@@ -328,6 +364,42 @@ static void take_plan(struct session *session)
     }
 }
 
+/* An event that has a period comes in bursts, of which a ring holds more where the copies are
+ * small; what was asked for explicitly is done. */
+static uint32_t event_copy_bytes(const struct session_config *config,
+                                 const struct session_event *event)
+{
+    bool is_small = event->period > 0 && config->stack_copy_is_default;
+    return is_small && config->stack_copy_bytes > BURST_COPY_BYTES ? BURST_COPY_BYTES
+                                                                   : config->stack_copy_bytes;
+}
+
+/* The session's events beside the clock, with the numbers that their devices have here. */
+static int choose_events(const struct session *session,
+                         struct perf_event_choice choices[PERF_EVENTS_MAX], size_t *ret_count,
+                         struct fault *reterr)
+{
+    _Static_assert(SESSION_EVENTS_MAX == 1 + PERF_EVENTS_MAX, "one of them is the clock");
+    _Static_assert(EVENT_NAME_BYTES == PERF_EVENT_NAME_BYTES, "no name is cut");
+    const struct session_events *events = &session->config.events;
+    int r = 0;
+    *ret_count = events->count > 0 ? events->count - 1 : 0;
+    for (size_t i = 0; i < *ret_count && r == 0; i++) {
+        const struct session_event *event = &events->all[i + 1];
+        choices[i] = (struct perf_event_choice){
+            .code = event->code,
+            .period = event->period,
+            .frequency_hz = event->frequency_hz,
+            .stack_copy_bytes = event_copy_bytes(&session->config, event),
+        };
+        memcpy(choices[i].name, event->name, sizeof choices[i].name);
+        if (event->code.type == EVENT_OF_PMU) {
+            r = perf_pmu_find(PERF_PMU_ROOT, event->name, &choices[i].code, reterr);
+        }
+    }
+    return r;
+}
+
 static int open_source(struct session *session, struct fault *reterr)
 {
     cleanup_(freep) uint32_t *cpus = NULL;
@@ -338,9 +410,18 @@ static int open_source(struct session *session, struct fault *reterr)
             return fault_set(reterr, -r, "no memory for a list of CPUs");
         }
     }
+    struct perf_event_choice choices[PERF_EVENTS_MAX];
+    size_t choice_count = 0;
+    int r = choose_events(session, choices, &choice_count, reterr);
+    if (r < 0) {
+        return r;
+    }
     struct perf_source_config config = {
         .cpus = cpus,
         .cpu_count = cpu_count,
+        .events = choices,
+        .event_count = choice_count,
+        .event_rate_max_hz = session->config.max_event_rate_hz,
         .period_ns = session->config.period_ns,
         .max_stack_depth = session->config.max_stack_depth,
         .stack_copy_bytes = session->config.stack_copy_bytes,
@@ -349,7 +430,7 @@ static int open_source(struct session *session, struct fault *reterr)
         .may_shrink_time = session->config.rate_is_default,
         .kernel_stacks = session->config.kernel_stacks,
     };
-    int r = perf_source_open(&config, &session->source, reterr);
+    r = perf_source_open(&config, &session->source, reterr);
     if (r == 0) {
         take_plan(session);
     }

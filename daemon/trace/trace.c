@@ -379,9 +379,10 @@ void trace_close_partials(struct trace *trace, uint64_t time_ns, enum stack_clos
     trace_lanes_close(trace->lanes, time_ns, closed);
 }
 
-struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu_index)
+struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu_index,
+                                           uint32_t event)
 {
-    return trace_lanes_counts(trace->lanes, cpu_index);
+    return trace_lanes_counts(trace->lanes, cpu_index, event);
 }
 
 /* Shows the samples up to the last mark when their names are written or have taken too long. */

@@ -36,7 +36,7 @@ struct open_id {
 struct lane_account {
     uint32_t cpu;
     uint64_t last_n; /* of the ids drawn */
-    struct trace_lane_counts counts;
+    struct trace_lane_counts counts[SAMPLE_EVENTS_MAX];
     /* What there was no room for, until it has been told. */
     uint32_t untold_count;
     uint32_t untold_bytes;
@@ -77,9 +77,10 @@ struct trace_lanes *trace_lanes_free(struct trace_lanes *lanes)
     return NULL;
 }
 
-struct trace_lane_counts trace_lanes_counts(const struct trace_lanes *lanes, size_t cpu_index)
+struct trace_lane_counts trace_lanes_counts(const struct trace_lanes *lanes, size_t cpu_index,
+                                            uint32_t event)
 {
-    return lanes->accounts[cpu_index].counts;
+    return lanes->accounts[cpu_index].counts[event];
 }
 
 static uint64_t draw_id(struct lane_account *account)
@@ -127,7 +128,7 @@ static void note_dropped(struct lane_account *account, const struct sample *samp
         account->untold_last_ns = time_ns;
     }
     account->untold_count++;
-    account->counts.dropped += sample->event == 0;
+    account->counts[sample->event].dropped++;
 }
 
 static void note_dropped_bytes(struct lane_account *account, size_t bytes)
@@ -227,7 +228,7 @@ void trace_lanes_put(struct trace_lanes *lanes, size_t cpu_index, const struct t
     bool is_kept = end_put(lanes, cpu_index, &writer, group->count);
     for (size_t i = 0; i < group->count; i++) {
         if (is_kept) {
-            account->counts.kept += group->members[i]->event == 0;
+            account->counts[group->members[i]->event].kept++;
         } else {
             note_dropped(account, group->members[i]);
         }
@@ -353,6 +354,6 @@ bool trace_lanes_open(struct trace_lanes *lanes, size_t cpu_index, const struct 
             (struct open_id){record.continuation, sample->time_ns};
         *id = record.continuation;
     }
-    account->counts.kept += sample->event == 0;
+    account->counts[sample->event].kept++;
     return true;
 }

@@ -26,11 +26,15 @@ def allowed(member):
         return ", ".join(f"`{name}`" for name in member["properties"])
     if member["type"] == "array":
         count = f"{member['minItems']:,} to {member['maxItems']:,}"
+        if "enum" in member["items"]:
+            return f"{count} of {allowed(member['items'])}"
+        if member["items"]["type"] == "object":
+            return f"{count} objects"
         if member["items"]["type"] == "string":
             return f"{count} strings of {member['items']['minLength']} to {member['items']['maxLength']} bytes"
         return f"{count} integers from {allowed(member['items'])}"
     if member["type"] == "string":
-        return f"`\"0-3,8\"` and the like, {member['maxLength']} characters"
+        return f"`{json.dumps(member['examples'][0])}` and the like, {member['maxLength']} characters"
     multiple = f", a multiple of {member['multipleOf']}" if "multipleOf" in member else ""
     if {"const": member["minimum"]} in member.get("anyOf", []):
         least = next(choice["minimum"] for choice in member["anyOf"] if "minimum" in choice)
@@ -74,7 +78,7 @@ class ConfigCheck:
         """The members, and those of members, by name."""
         for name, member in self.schema["properties"].items():
             yield name, member
-            for inner, value in member.get("properties", {}).items():
+            for inner, value in (member.get("properties") or member.get("items", {}).get("properties", {})).items():
                 yield f"{name}.{inner}", value
 
     def judge_page(self):

@@ -31,6 +31,13 @@ def ids(config, name):
     return len(config.get(name, []))
 
 
+def describe_events(config):
+    kinds = ["software", "hardware", "raw"]
+    allowed = config.get("allowed_events", kinds[:1])
+    shown = ", ".join(kind for kind in kinds if kind in allowed) or "no"
+    return f"{shown} events" + ("" if "allowed_events" in config else " (root any)")
+
+
 def describe(config):
     """The line that must be printed, from the values that the schema gives as defaults."""
     values = {name: member["default"] for name, member in daemon.schema["properties"].items() if "default" in member}
@@ -43,6 +50,7 @@ def describe(config):
         f"at most {values['max_duration_s']} s" if "max_duration_s" in values else "any duration",
         f"stopped when unread for {values['max_unread_s']} s",
         "with kernel stacks" if values["allow_kernel_stacks"] else "without kernel stacks",
+        describe_events(config),
     ]
     who = "every user that may connect to the socket"
     if listed:

@@ -77,7 +77,7 @@ import json, sys
 def names(properties, before=""):
     for name, member in properties.items():
         print(before + name)
-        names(member.get("properties", {}), before + name + ".")
+        names(member.get("properties") or member.get("items", {}).get("properties", {}), before + name + ".")
 names(json.load(open(sys.argv[1]))["properties"])
 PYTHON
     )

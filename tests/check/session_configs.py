@@ -19,6 +19,12 @@ BEYOND_THE_SCHEMA = {
     "cpus_falling": "patterns do not compare numbers",
     "cpus_repeated": "patterns do not compare numbers",
     "cpus_too_high": "patterns do not compare numbers",
+    "events_twice": "two names can be of one event",
+    "events_two_clocks": "elements are not compared",
+    "events_clock_of_programs": "the clock alone takes no modifiers",
+    "events_clock_too_fast": "the clock alone has periods of time",
+    "events_eight_and_clock": "the clock is one of them",
+    "events_two_rates": "members of members are not compared",
 }
 
 PROFCTL = sys.argv[1]

@@ -186,7 +186,7 @@ static void check_cpu(const struct story *story, size_t index)
 {
     const struct tally *tally = &story->tallies[index];
     struct perf_count count = {0};
-    expect(perf_source_read_count(story->source, index, &count) == 0, "counts can be read");
+    expect(perf_source_read_count(story->source, index, 0, &count) == 0, "counts can be read");
     uint64_t expected = count.time_running_ns / PERIOD_NS;
     uint64_t stolen = (read_steal_ns(tally->cpu) - tally->steal_begin_ns) / PERIOD_NS;
     printf(

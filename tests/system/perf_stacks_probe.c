@@ -218,7 +218,7 @@ static void check_source(const struct run *run)
         struct perf_count count = {0};
         expect(is_hidden(run->source->cpus[i].streams[PERF_STREAM_CLOCK].map),
                "sample rings are in no core dump");
-        expect(perf_source_read_count(run->source, i, &count) == 0, "counts can be read");
+        expect(perf_source_read_count(run->source, i, 0, &count) == 0, "counts can be read");
         expect(count.lost_count == 0, "the kernel lost nothing");
     }
 }

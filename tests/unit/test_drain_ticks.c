@@ -167,7 +167,7 @@ static void lose(struct ring_world *world)
 {
     const uint64_t late_ns = START_NS + NS_PER_S;
     world->cpus[0].streams[PERF_STREAM_CLOCK].fd = -1;
-    world->cpus[0].before.time_running_ns = 15 * PERIOD_NS + 100000;
+    world->cpus[0].streams[PERF_STREAM_CLOCK].before.time_running_ns = 15 * PERIOD_NS + 100000;
     drain_lose_cpu(world->drain, 0, (struct clock_moment){late_ns, late_ns});
     world->cpus[0].absent = true;
 }

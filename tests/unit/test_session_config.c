@@ -30,6 +30,14 @@ static void assert_equal_configs(const struct session_config *a, const struct se
     assert_int_equal(a->buffer_kib_per_cpu, b->buffer_kib_per_cpu);
     assert_int_equal(a->max_duration_s, b->max_duration_s);
     assert_memory_equal(&a->targets, &b->targets, sizeof a->targets);
+    assert_int_equal(a->events.count, b->events.count);
+    assert_int_equal(a->events.clock_is_asked, b->events.clock_is_asked);
+    for (size_t i = 0; i < a->events.count; i++) {
+        assert_string_equal(a->events.all[i].name, b->events.all[i].name);
+        assert_int_equal(a->events.all[i].period, b->events.all[i].period);
+        assert_int_equal(a->events.all[i].frequency_hz, b->events.all[i].frequency_hz);
+        assert_int_equal(a->events.all[i].code.config, b->events.all[i].code.config);
+    }
 }
 
 /* What is accepted is the same after it was printed. */
@@ -92,10 +100,12 @@ TEST(fills_in_defaults)
     expect_printed("{}", expected);
 }
 
-#define ALL_BUT_THE_RATE                                                                               \
-    "\"max_stack_depth\":20,\"unwind\":\"cfi\",\"stack_copy_bytes\":4096,\"kernel_stacks\":true,"      \
-    "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294],"    \
-    "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"],\"units\":[\"d.service\"]},\"exclude_self\":false," \
+#define ALL_BUT_THE_RATE                                                                            \
+    "\"max_stack_depth\":20,\"unwind\":\"cfi\",\"stack_copy_bytes\":4096,\"kernel_stacks\":true,"   \
+    "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294]," \
+    "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"],\"units\":[\"d.service\"]},"                     \
+    "\"events\":[{\"event\":\"faults:u\",\"period\":7},{\"event\":\"cs\",\"frequency_hz\":9}],"     \
+    "\"exclude_self\":false,"                                                                       \
     "\"cpus\":\"0-1\",\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
 
 TEST(reads_every_member)

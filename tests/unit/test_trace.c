@@ -197,8 +197,8 @@ STORY(a_full_lane_drops_and_tells_how_many)
     }
     trace_poll(world->trace);
     /* A sample without a stack is 7 words, and one more in the lane: 64 of them in a page. */
-    assert_int_equal(trace_lane_counts(world->trace, 1).kept, 64);
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 136);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).kept, 64);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, 136);
     assert_null(strstr(read_all(world), "dropped"));
     (void)take_sample(world, 42, 1300, NULL, 0);
     (void)take_sample(world, 42, 1400, NULL, 0);

@@ -824,16 +824,16 @@ CGROUPS(a_refused_line_drops_the_samples)
         assert_true(pid < 20000);
         sample_new(world, pid++);
     }
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, 0);
     for (uint64_t i = 0; i < 40; i++) {
         tick_of(world, PID, &longest, 300 + i);
     }
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 40);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, 40);
     tick(world, A_X, 400);
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 41);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, 41);
     (void)read_all(world);
     tick(world, A_X, 410);
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 41);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, 41);
     expect_lines(world, "50 /a.service/x\n"
                         "300 /xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"
                         "400 /a.service/x\n");

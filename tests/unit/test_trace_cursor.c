@@ -391,7 +391,7 @@ static size_t check_all_seen(const struct world *world)
         seen_count += world->expected[i].seen_count;
     }
     for (size_t i = 0; i < 2; i++) {
-        struct trace_lane_counts counts = trace_lane_counts(world->trace, i);
+        struct trace_lane_counts counts = trace_lane_counts(world->trace, i, 0);
         total.kept += counts.kept;
         total.dropped += counts.dropped;
     }

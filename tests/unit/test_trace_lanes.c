@@ -107,9 +107,9 @@ static void put_groups(struct world *world, size_t cpu_index)
     struct trace_group group;
     trace_groups_form(world->groups);
     while (trace_groups_next(world->groups, &group)) {
-        uint64_t before = trace_lanes_counts(world->lanes, cpu_index).dropped;
+        uint64_t before = trace_lanes_counts(world->lanes, cpu_index, 0).dropped;
         trace_lanes_put(world->lanes, cpu_index, &group);
-        if (trace_lanes_counts(world->lanes, cpu_index).dropped > before) {
+        if (trace_lanes_counts(world->lanes, cpu_index, 0).dropped > before) {
             for (size_t i = 0; i < group.count; i++) {
                 world->made[group.members[i]->time_ns - 1].sample.time_ns = 0;
             }
@@ -248,8 +248,9 @@ static void check_file(struct world *world)
         check_loaded(world, &loaded.samples[i]);
     }
     loaded_recording_done(&loaded);
-    assert_int_equal(
-        trace_lanes_counts(world->lanes, 0).kept + trace_lanes_counts(world->lanes, 1).kept, count);
+    assert_int_equal(trace_lanes_counts(world->lanes, 0, 0).kept +
+                         trace_lanes_counts(world->lanes, 1, 0).kept,
+                     count);
 }
 
 /* Samples of both CPUs in turn, some at a time. */
@@ -302,7 +303,7 @@ STORY(a_sample_that_cannot_be_written_is_told, 1, LANE_BYTES)
     world->dropped_count = 1;
     assert_true(trace_lanes_settle(world->lanes));
     check_file(world);
-    assert_int_equal(trace_lanes_counts(world->lanes, 1).dropped, 1);
+    assert_int_equal(trace_lanes_counts(world->lanes, 1, 0).dropped, 1);
 }
 
 static void empty_stack(struct made *made, enum stack_closed closed)

@@ -81,7 +81,7 @@ STORY(full_logs_drop_what_is_not_defined_in_them)
     for (size_t i = 0; i < 40; i++) {
         sample_new(world, 0, ++pid);
     }
-    assert_in_range(trace_lane_counts(world->trace, 0).dropped, 5, 35);
+    assert_in_range(trace_lane_counts(world->trace, 0, 0).dropped, 5, 35);
 }
 
 STORY(a_stack_that_comes_later_is_defined_before_its_completion)
@@ -93,7 +93,7 @@ STORY(a_stack_that_comes_later_is_defined_before_its_completion)
     struct process *process = process_table_find(world->processes, 42, 100);
     (void)read_all(world);
     assert_true(trace_open_partial(world->trace, 1, &sample, process, &id));
-    assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).kept, 1);
     expect_read(world, "name 42/0 prog since 50\n"
                        "name 42/42 prog since 50\n"
                        "module 42:1 [unknown] build-id 0 bytes\n"
@@ -107,7 +107,7 @@ STORY(a_stack_that_comes_later_is_defined_before_its_completion)
                        "mmap 42:2 7000000+10000 = 0 at 60\n"
                        "completes 5000000000001: 1 user, quality 4\n");
     assert_false(trace_complete(world->trace, 1, id, &sample, process, STACK_CLOSED_NORMALLY));
-    assert_int_equal(trace_lane_counts(world->trace, 1).kept, 1);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).kept, 1);
 }
 
 /* An id means nothing in another segment. */

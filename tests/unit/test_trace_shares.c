@@ -92,7 +92,7 @@ WIDE(long_names_of_one_user_leave_room_for_those_of_others)
     assert_int_equal(counts.tasks_refused, 0);
     expect_names_of(world, 42);
     assert_int_equal(trace_counters(world->trace).names_refused, counts.names_refused);
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, 0);
     assert_true(trace_finish(world->trace, "{}"));
     free(file);
 }
@@ -113,7 +113,7 @@ WIDE(mappings_of_one_user_leave_room_for_those_of_others)
     owner_of = two_users;
     map_many(world, HOSTILE_PID);
     assert_true(trace_counters(world->trace).mappings_refused > 100);
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, 0);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, 0);
     expect_names_of(world, 42);
 }
 
@@ -129,7 +129,7 @@ WIDE(unknown_pages_of_one_user_leave_room_for_others)
     }
     struct counters counts = trace_counters(world->trace);
     assert_true(counts.tasks_refused > 100);
-    assert_int_equal(trace_lane_counts(world->trace, 1).dropped, counts.tasks_refused);
+    assert_int_equal(trace_lane_counts(world->trace, 1, 0).dropped, counts.tasks_refused);
     expect_names_of(world, 42);
     assert_int_equal(trace_counters(world->trace).tasks_refused, counts.tasks_refused);
 }
@@ -159,7 +159,7 @@ WIDE(names_of_tasks_of_one_user_leave_room_for_others)
         take_and_read(world, pid, 100, 0);
     }
     struct counters counts = trace_counters(world->trace);
-    const uint64_t dropped = trace_lane_counts(world->trace, 1).dropped;
+    const uint64_t dropped = trace_lane_counts(world->trace, 1, 0).dropped;
     assert_true(dropped > 100);
     assert_in_range(counts.tasks_refused, dropped, 2 * dropped); /* a name, and whose it is */
     expect_names_of(world, 42);

@@ -22,6 +22,7 @@ struct record_request {
     const char *config_path; /* NULL: none */
     const char *socket_path; /* NULL: where the daemon usually is */
     cJSON *targets;          /* owned; what options name; NULL: as the config says */
+    cJSON *events;           /* the same */
     bool whole_machine;
     bool kernel_stacks; /* asked for; neither: as the config says, else they are recorded */
     bool no_kernel_stacks;
@@ -66,6 +67,8 @@ int record_session_create(struct profctl *conn, const char *config, bool is_deta
  * is shown to the parser of configs at once, and complained of in the parser's words.
  */
 option_take_fn target_take_list, target_take_name;
+/* The same for events beside the clock. */
+option_take_fn event_take_list;
 
 #define RECORD_AT(member) offsetof(struct record_request, member)
 #define OPTION_FREQUENCY                                                                           \
@@ -87,6 +90,12 @@ option_take_fn target_take_list, target_take_name;
     {                                                                                              \
         0, "config", "FILE", "a session config, JSON; options go over it", options_text,           \
             RECORD_AT(config_path), 0                                                              \
+    }
+#define OPTION_EVENTS                                                                                         \
+    {                                                                                                         \
+        'e', "event", "EVENT",                                                                                \
+            "sampled beside the clock, by perf's name: cs,\npage-faults:1 (each), cycles@99 (Hz); by commas", \
+            event_take_list, RECORD_AT(events), 0                                                             \
     }
 #define TARGET_OPTION(letter, name, argument, help, take)                                          \
     {                                                                                              \

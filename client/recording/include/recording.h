@@ -107,9 +107,10 @@ bool data_read_u64(const struct cJSON *value, uint64_t *ret);
 
 struct record_scan {
     struct feed feed;
-    uint64_t sample_count;
-    const int32_t *pids; /* borrowed; whose samples are looked for */
-    bool *is_pid_seen;   /* owned; of each of them */
+    uint64_t sample_count;       /* of the clock */
+    uint64_t event_sample_count; /* of other events */
+    const int32_t *pids;         /* borrowed; whose samples are looked for */
+    bool *is_pid_seen;           /* owned; of each of them */
     size_t pid_count;
     const char *session;  /* borrowed; whose samples and books are told apart; NULL: of no one */
     bool is_other;        /* the segment is that of another session */

@@ -15,6 +15,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define BOOKS_EVENTS_MAX 7 /* beside the clock */
+
+/* What was counted of an event beside the clock, on one CPU:
+ *     counted = (weight + lost) x period + unexplained
+ *     received = kept + filtered + dropped
+ * with less than a period of `unexplained` at the end of each run. An event that has a rate has
+ * a period of 1: a sample weighs what was counted since the one before it, lost ones too. */
+struct books_event {
+    uint64_t counted;     /* by the kernel, in the event's unit */
+    uint64_t weight;      /* of the received samples together: how many periods they stand for */
+    uint64_t held_weight; /* of samples that wait for tables: left out of what was counted */
+    uint64_t received;    /* samples, as the next are */
+    uint64_t lost;
+    uint64_t kept;
+    uint64_t filtered;
+    uint64_t dropped;
+    uint64_t throttled;    /* times that the kernel stopped it for samples that came too fast, */
+    uint64_t throttled_ns; /* for so long together: what happened then is not counted */
+    uint64_t held_back_ns; /* the same by the daemon, for more samples than a session may have */
+    uint64_t enabled_ns;
+    uint64_t running_ns; /* less than enabled_ns where it shares its counter with others */
+};
+
 struct books_cpu {
     uint32_t cpu;
     bool is_known;       /* it was online at some time; else it is in no books */
@@ -32,12 +55,22 @@ struct books_cpu {
     uint64_t steal_ns;
     uint64_t offline_ns;
     const char *idle_source; /* "switches", "cpuidle", "proc_stat", or the first and another */
+    struct books_event events[BOOKS_EVENTS_MAX];
+};
+
+/* An event beside the clock. */
+struct books_event_name {
+    const char *name; /* borrowed, with the next */
+    const char *unit;
+    uint64_t period; /* 0: it has a rate */
 };
 
 struct books {
     uint64_t period_ns;
     struct books_cpu *cpus; /* owned by the maker of the books */
     size_t cpu_count;
+    struct books_event_name events[BOOKS_EVENTS_MAX];
+    size_t event_count;
     bool totals_only; /* prints the sums alone, for machines with very many CPUs */
     struct counters counters;
 };

@@ -39,12 +39,16 @@ void cpu_books_suspended(struct cpu_books *books, uint64_t jump_ns);
  * taken (UINT64_MAX: all of them). */
 void cpu_books_refresh(struct cpu_books *books);
 void cpu_books_take(struct cpu_books *books, size_t cpu_index, const struct perf_record *record);
+/* A record of another event's ring. */
+void cpu_books_take_event(struct cpu_books *books, size_t cpu_index, uint32_t event,
+                          const struct perf_record *record);
 void cpu_books_reach(struct cpu_books *books, size_t cpu_index, uint64_t horizon_ns);
 
 /*
  * Reads what the kernel has counted, as of the horizon of the last round: what was counted since is
  * not drained yet. Once a second it reads for how long CPUs idled and were stolen, too. Switches a
- * CPU's switch records off where they cost more than they are worth.
+ * CPU's switch records off where they cost more than they are worth, and an event that brings more
+ * samples than the session may have.
  */
 void cpu_books_read(struct cpu_books *books, uint64_t horizon_ns);
 /* The last reading of a run, after cpu_books_close(). */

@@ -31,6 +31,8 @@ struct daemon_config {
     struct daemon_ids allowed_uids;
     struct daemon_ids allowed_gids;
     bool has_max_frequency;
+    bool has_allowed_events;
+    bool has_max_event_rate;
     struct session_limits limits; /* of root; daemon_config_limits() has those of others */
     uint32_t max_unread_s;        /* then an attached session is stopped */
 };
@@ -57,11 +59,12 @@ bool daemon_config_admits(const struct daemon_config *config, uid_t uid, const g
                           size_t gid_count);
 
 /* The limits of a session that this user creates. Without "max_frequency_hz", root may have any
- * rate and others at most DAEMON_MEMBERS_HZ. */
+ * rate and others at most DAEMON_MEMBERS_HZ; so without "max_event_rate_hz" of other events;
+ * without "allowed_events" others may have the kernel's own alone. */
 struct session_limits daemon_config_limits(const struct daemon_config *config, uid_t uid);
 
 /* What holds, as one line without a newline: "everybody on the socket; at most 4000 Hz, ...". */
 struct daemon_config_line {
-    char text[320];
+    char text[400];
 };
 struct daemon_config_line daemon_config_describe(const struct daemon_config *config);

@@ -8,6 +8,7 @@
  */
 
 #include "fault.h"
+#include "session_events.h"
 #include "session_notes.h"
 #include "session_targets.h"
 
@@ -50,7 +51,9 @@ struct session_config {
     uint32_t max_duration_s;        /* 1-31,536,000; 0: none */
     char cpus[SESSION_CPUS_BYTES];  /* a list for cpu_list_parse(); "": all that are online */
     struct session_targets targets; /* none: everything */
-    struct session_notes notes;     /* what the parser has to say of the values */
+    struct session_events events;
+    uint32_t max_event_rate_hz; /* the administrator's: no member */
+    struct session_notes notes; /* what the parser has to say of the values */
 };
 
 /* What the administrator lets a session have; daemon_config.h reads it from his file. */
@@ -61,6 +64,10 @@ struct session_limits {
     uint32_t max_stack_copy_bytes; /* a multiple of 8, 512-65,000; 0: none, frame pointers alone */
     uint32_t max_duration_s;       /* 0: any, or none */
     bool allow_kernel_stacks;
+    unsigned allowed_events;        /* a bit for each event_kind */
+    bool allowed_events_is_default; /* as above */
+    uint32_t max_event_rate_hz;     /* samples a second of all events beside the clock on a CPU; 0:
+                                     * any */
 };
 extern const struct session_limits session_no_limits;
 

@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 struct perf_plan_input {
-    uint64_t period_ns;        /* not 0 */
+    uint64_t period_ns;        /* of the clock; not 0 */
+    size_t further_count;      /* events that sample beside the clock on each CPU */
     uint16_t max_stack_depth;  /* as configured: user frames */
     uint32_t stack_copy_bytes; /* of each sample; 0: neither a copy nor registers */
     bool may_shrink_copy;      /* it is a default: smaller ones will do */
@@ -29,10 +30,11 @@ struct perf_plan_input {
 };
 
 struct perf_plan {
-    uint32_t stack_copy_bytes; /* as wanted, or less where the input allows that */
-    struct fault cut;          /* what is less than usual and why, for a person; code 0: nothing */
-    uint16_t sample_max_stack; /* frames of both kinds: the kernel has one budget for them */
-    uint64_t sample_ring_bytes;
+    uint32_t stack_copy_bytes;  /* as wanted, or less where the input allows that */
+    struct fault cut;           /* what is less than usual and why, for a person; code 0: nothing */
+    uint16_t sample_max_stack;  /* frames of both kinds: the kernel has one budget for them */
+    uint64_t sample_ring_bytes; /* of the clock */
+    uint64_t further_ring_bytes; /* of each event beside it */
     uint64_t sideband_ring_bytes;
     uint64_t switch_ring_bytes;
     uint64_t total_bytes; /* all rings of all CPUs, with their control pages */

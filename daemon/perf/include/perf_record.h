@@ -17,11 +17,13 @@
 struct perf_record_layout {
     uint64_t sample_type;    /* attr.sample_type */
     uint64_t user_regs_mask; /* attr.sample_regs_user */
+    size_t read_words; /* that attr.read_format makes, with PERF_SAMPLE_READ; the count first */
 };
 
 /*
  * `sample_type` may have PERF_SAMPLE_IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD,
- * CALLCHAIN, REGS_USER, STACK_USER and CGROUP; anything else is a mistake of the caller's.
+ * READ, CALLCHAIN, REGS_USER, STACK_USER and CGROUP; anything else is a mistake of the caller's,
+ * who sets read_words with READ.
  */
 struct perf_record_layout perf_record_layout_make(uint64_t sample_type, uint64_t user_regs_mask);
 
@@ -64,6 +66,9 @@ struct perf_sample_view {
     const uint8_t *user_stack; /* the copied bytes, from the stack pointer up */
     size_t user_stack_bytes;   /* those that are valid (dyn_size) */
     uint64_t cgroup_id;        /* of the task; 0 where the layout has none */
+    uint64_t counted;          /* what the event has counted since it was opened; 0 where the layout
+                                * has none */
+    uint64_t weight;           /* how much of that is this sample's, where its reader sets it */
     bool user_stack_cut;       /* all the room for the copy is full, so the stack may go on above;
                                 * else the kernel could read no further: no memory, or a page
                                 * that is not present */

@@ -11,6 +11,7 @@
  * into its place.
  */
 
+#include "event_code.h"
 #include "fault.h"
 #include "perf_plan.h"
 #include "perf_record.h"
@@ -21,11 +22,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PERF_EVENTS_MAX       7 /* beside the clock */
+#define PERF_EVENT_NAME_BYTES 64
+
+/* An event that samples beside the clock. */
+struct perf_event_choice {
+    char name[PERF_EVENT_NAME_BYTES]; /* for faults */
+    struct event_code code;           /* with the numbers of its device */
+    uint64_t period;                  /* counts from a sample to the next; 0: by the rate */
+    uint32_t frequency_hz;
+    uint32_t stack_copy_bytes; /* at most; the source's config has what the rings allow */
+};
+
 struct perf_source_config {
     const uint32_t
         *cpus; /* borrowed; those to sample, in rising order; NULL: all that the machine has */
     size_t cpu_count;
-    uint64_t period_ns;
+    uint64_t period_ns;                     /* of the clock */
+    const struct perf_event_choice *events; /* borrowed; beside the clock */
+    size_t event_count;                     /* at most PERF_EVENTS_MAX */
+    uint32_t event_rate_max_hz; /* samples a second of all of them on a CPU; 0: any. Its holder's */
     uint16_t
         max_stack_depth; /* frames; without copied stacks at most kernel.perf_event_max_stack */
     uint32_t stack_copy_bytes; /* of each user stack, beside its registers (ARCH_PERF_REGS_MASK); a
@@ -47,6 +63,7 @@ struct perf_features {
 };
 
 struct perf_count {
+    uint64_t value; /* ns of the clock */
     uint64_t time_enabled_ns;
     uint64_t time_running_ns;
     uint64_t lost_count; /* cumulative; 0 where the kernel has no PERF_FORMAT_LOST */
@@ -65,15 +82,18 @@ enum perf_stream_kind {
     PERF_STREAM_CLOCK, /* the first of those that sample: its event has index 0 */
     PERF_STREAM_SIDEBAND,
     PERF_STREAM_SWITCHES,
-    PERF_STREAMS,
+    PERF_STREAMS, /* then the events beside the clock, from index 1 on */
 };
-#define PERF_STREAMS_MAX 4
+#define PERF_STREAMS_MAX (PERF_STREAMS + PERF_EVENTS_MAX)
 
 /* An event of one CPU, and its ring. */
 struct perf_stream {
     enum perf_consumer consumer;
-    int fd;         /* -1: the CPU has no such event, and its ring is empty */
-    uint32_t event; /* of a stream of samples: the index of its event */
+    int fd;                   /* -1: the CPU has no such event, and its ring is empty */
+    uint32_t event;           /* of a stream of samples: the index of its event */
+    bool is_rated;            /* its samples say what was counted: perf_source.rated_layout */
+    uint64_t counted;         /* as its last sample said, which the collector sets */
+    struct perf_count before; /* of the events that the CPU had in its place before */
     struct perf_ring ring;
     void *map; /* behind the ring; owned by perf_source */
     size_t map_bytes;
@@ -83,9 +103,8 @@ struct perf_cpu {
     uint32_t cpu;
     bool absent; /* it went offline since its events were opened, or never had any */
     struct perf_stream streams[PERF_STREAMS_MAX];
-    uint64_t started_ns;      /* when sampling had been enabled last, CLOCK_BOOTTIME */
-    uint64_t stopped_ns;      /* and disabled */
-    struct perf_count before; /* of the clock's events that it had before this one */
+    uint64_t started_ns; /* when sampling had been enabled last, CLOCK_BOOTTIME */
+    uint64_t stopped_ns; /* and disabled */
 };
 
 /* The next stream of a consumer after `stream` (NULL: the first); NULL: there is none. */
@@ -99,10 +118,17 @@ static inline struct perf_stream *perf_cpu_next(struct perf_cpu *cpu, enum perf_
     return i < PERF_STREAMS_MAX ? &cpu->streams[i] : NULL;
 }
 
+/* The place of an event's stream; 0: the clock. */
+static inline size_t perf_event_place(uint32_t event)
+{
+    return event == 0 ? PERF_STREAM_CLOCK : PERF_STREAMS + event - 1;
+}
+
 struct perf_source {
     struct perf_source_config config; /* with the copies that the plan has */
     struct perf_features features;
-    struct perf_record_layout layout; /* of sampling's and sideband's records */
+    struct perf_record_layout layout;       /* of sampling's and sideband's records */
+    struct perf_record_layout rated_layout; /* of events that have a rate */
     struct perf_record_layout switch_layout;
     bool has_switches; /* else switch records would not tell the idle task from others */
     struct perf_plan plan;
@@ -186,7 +212,11 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
  * does without switches too, or -errno.
  */
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable);
+/* The same for one of the events beside the clock. */
+int perf_source_control_event(struct perf_source *source, size_t index, uint32_t event,
+                              bool enable);
 
-/* The kernel's own counts of a CPU's clock (index into `cpus`), and of the events before it.
- * Returns 0 or -errno. */
-int perf_source_read_count(const struct perf_source *source, size_t index, struct perf_count *ret);
+/* The kernel's own counts of one of a CPU's events (index into `cpus`; 0: the clock), and of those
+ * before it. Returns 0 or -errno. */
+int perf_source_read_count(const struct perf_source *source, size_t index, uint32_t event,
+                           struct perf_count *ret);

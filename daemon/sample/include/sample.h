@@ -41,12 +41,14 @@ enum stack_closed {
     STACK_CLOSED_LIMIT = 5,   /* too many were waiting */
 };
 
+#define SAMPLE_EVENTS_MAX 8 /* of a session; the first is the clock */
+
 struct cgroup;
 
 struct sample {
     uint64_t time_ns; /* CLOCK_BOOTTIME */
     uint64_t weight;  /* how many periods of its event it counts for: 1 as a rule */
-    uint32_t event;   /* index of its event; 0: the clock */
+    uint32_t event;   /* index of its event, below SAMPLE_EVENTS_MAX; 0: the clock */
     uint32_t cpu;
     int32_t pid; /* 0: outside this pid namespace, -1: exited */
     int32_t tid;

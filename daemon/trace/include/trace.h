@@ -89,8 +89,9 @@ bool trace_complete(struct trace *trace, size_t cpu_index, uint64_t id, const st
 /* Closes without a stack every id that a sample of `time_ns` or before opened. */
 void trace_close_partials(struct trace *trace, uint64_t time_ns, enum stack_closed closed);
 
-/* The counts of a CPU's samples; complete after trace_poll(). */
-struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu_index);
+/* The counts of a CPU's samples of one event; complete after trace_poll(). */
+struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu_index,
+                                           uint32_t event);
 
 /*
  * Puts gathered samples into the lanes, writes new definitions of modules, and publishes the

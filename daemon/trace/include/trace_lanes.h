@@ -52,9 +52,10 @@ bool trace_lanes_complete(struct trace_lanes *lanes, size_t cpu_index, uint64_t 
 /* Completes without a stack all that were opened by samples not later than `time_ns`. */
 void trace_lanes_close(struct trace_lanes *lanes, uint64_t time_ns, enum stack_closed closed);
 
-/* Of the clock: another event's samples are no ticks. */
+/* Of one event. */
 struct trace_lane_counts {
     uint64_t kept; /* samples; a completion is none */
     uint64_t dropped;
 };
-struct trace_lane_counts trace_lanes_counts(const struct trace_lanes *lanes, size_t cpu_index);
+struct trace_lane_counts trace_lanes_counts(const struct trace_lanes *lanes, size_t cpu_index,
+                                            uint32_t event);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints what the books have of events beside the clock, a line for each: what the kernel counted,
+ * what the samples stand for, and why that is less. As books_print.c, it takes any user's object.
+ */
+#include "books_print.h"
+
+#include "cleanup.h"
+#include "json.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DEPTH_MAX 16
+
+/* A member of the object, 0 where it has none or less. */
+static uint64_t number(const cJSON *object, const char *member)
+{
+    int64_t value = 0;
+    return json_read_integer(cJSON_GetObjectItemCaseSensitive(object, member), 0, JSON_INTEGER_MAX,
+                             &value)
+               ? (uint64_t)value
+               : 0;
+}
+
+static const char *text(const cJSON *object, const char *member, const char *otherwise)
+{
+    const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
+    return value == NULL ? otherwise : value;
+}
+
+static void print_time(FILE *file, const cJSON *total, const char *member, const char *what)
+{
+    uint64_t time_ns = number(total, member);
+    if (time_ns > 0) {
+        (void)fprintf(file, "; %s for %.3f s of a CPU", what, (double)time_ns / 1e9);
+    }
+}
+
+/* It shares its counter with other events. */
+static void print_shared(FILE *file, const cJSON *total)
+{
+    double enabled_ns = (double)number(total, "enabled_ns");
+    double running_ns = (double)number(total, "running_ns");
+    if (enabled_ns > 0 && running_ns < 0.999 * enabled_ns) {
+        (void)fprintf(file, "; counted in %.1f %% of the time, since others had its counter",
+                      100 * running_ns / enabled_ns);
+    }
+}
+
+static void print_event(FILE *file, const cJSON *event)
+{
+    char count[TEXT_COUNT_BYTES];
+    const cJSON *total = cJSON_GetObjectItemCaseSensitive(event, "total");
+    text_print(file, text(event, "event", "[unknown]"));
+    (void)fprintf(file, ": %" PRIu64 " ", number(total, "counted"));
+    text_print(file, text(event, "unit", "events"));
+    (void)fprintf(file, " counted; %s, of which %" PRIu64 " kept",
+                  text_samples(number(total, "received"), count), number(total, "kept"));
+    if (number(total, "sampled") > 0) {
+        (void)fprintf(file, ", stand for %" PRIu64, number(total, "sampled"));
+    }
+    if (number(total, "lost") > 0) {
+        (void)fprintf(file, "; %s lost", text_samples(number(total, "lost"), count));
+    }
+    if (number(total, "dropped") > 0) {
+        (void)fprintf(file, "; %s dropped", text_samples(number(total, "dropped"), count));
+    }
+    print_time(file, total, "throttled_ns", "stopped by the kernel's limit");
+    print_time(file, total, "held_back_ns", "held back by max_event_rate_hz");
+    print_shared(file, total);
+    (void)fputc('\n', file);
+}
+
+void books_print_events(FILE *file, const char *books_json)
+{
+    cJSON *books = NULL;
+    const cJSON *event = NULL;
+    if (books_json == NULL ||
+        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0) {
+        return;
+    }
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(books, "events"))
+    {
+        print_event(file, event);
+    }
+    json_freep(&books);
+}

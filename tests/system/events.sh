@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Events beside the clock. Of period 1 each page fault and each switch of a program that counts its own is a sample, in
+# the function that had it; of other periods and of a rate the samples stand for as many as there were; the books say
+# what was counted, by the kernel's own counters. An event that brings more samples than the administrator allows is
+# held back, and for how long is in the books, while the clock's close. What the machine lacks, and what would have the
+# daemon read memory of its own, is refused. A recording without events says nothing of any.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+start_daemon
+
+echo '{"stack_copy_bytes": 1024}' >"$WORK/copies.json" # so that a ring holds bursts
+# record_events RATE PERIOD: known_events by page-faults and context-switches.
+record_events() {
+    profctl record --native -F 997 --no-kernel --config "$WORK/copies.json" -e "page-faults$1,context-switches$1" -o "$WORK/p.fxt" -- \
+        "$WORKLOADS/known_events" 30 >"$WORK/truth" 2>"$WORK/record.out" || fail "record: $(cat "$WORK/record.out")"
+    grep -E '^(ids|touch|wait|counts)' "$WORK/truth" >"$WORK/known"
+    profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
+    echo "== page-faults$1"
+    python3 "$SOURCE_DIR/tests/system/events.py" "$2" "$WORK/known" "$WORK/dump" || fail "page-faults$1"
+}
+record_events :1 1
+record_events :100 100
+record_events @199 0
+
+# refused TEXT EVENT: not by the parser of configs, but by the machine or the kernel.
+refused() {
+    expect_status 1 profctl record --native -e "$2" -o "$WORK/q.fxt" -- true >"$WORK/out" 2>&1
+    grep -qF "$1" "$WORK/out" || fail "$2: $(cat "$WORK/out")"
+    [ ! -e "$WORK/q.fxt" ] || fail "$2: something is recorded"
+}
+refused "'uprobe' is no processor's device" "uprobe/config1=0x400000/"
+refused "'tracepoint' is no processor's device" "tracepoint/config=1/"
+if [ ! -e /sys/bus/event_source/devices/cpu ]; then
+    refused "there is no device 'cpu' on this machine" "cpu/event=0x3c/"
+    refused "'cycles' is none that this machine counts" cycles
+fi
+
+echo "== nothing of events"
+profctl record --native -o "$WORK/clock.fxt" -- "$WORKLOADS/known_events" 3 >/dev/null 2>&1 || fail "record the clock"
+profctl dump --json "$WORK/clock.fxt" >"$WORK/dump" || fail "dump"
+grep -E '"(event|events|weight)"' "$WORK/dump" && fail "a recording of the clock alone speaks of events"
+
+echo "== held back"
+stop_daemon || fail "the daemon"
+echo '{"max_event_rate_hz": 100}' >"$WORK/daemon.json"
+start_daemon --config "$WORK/daemon.json"
+profctl record --native -F 997 --config "$WORK/copies.json" -e page-faults:1 -o "$WORK/held.fxt" -- "$WORKLOADS/known_events" 300 >/dev/null 2>"$WORK/out" ||
+    fail "record: $(cat "$WORK/out")"
+profctl dump --json "$WORK/held.fxt" | grep '"cpu-profilerd.books"' >"$WORK/books.json"
+expect_json "$WORK/books.json" "d['value']['events'][0]['total']['held_back_ns'] > 0" "nothing is held back"
+expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] / 1000, 2) for c in d['value']['cpus'])" \
+    "the clock's books do not close"
+expect_status 1 profctl record --native -e page-faults@101 -o "$WORK/q.fxt" -- true >"$WORK/out" 2>&1
+grep -q "at most 100 is allowed (max_event_rate_hz in $WORK/daemon.json)" "$WORK/out" || fail "the rate: $(cat "$WORK/out")"
