@@ -237,11 +237,12 @@ static int find_by_frames(struct finding *finding)
 static uint32_t label_of(const struct finding *finding, const struct profile_sample *sample)
 {
     const struct profile *profile = finding->profile;
+    const struct profile_task *task = profile_task(profile, sample->task);
     switch (finding->items->by) {
     case DIFF_BY_THREAD: {
         /* A leader may be told as the process only. */
-        uint32_t name = profile_thread_name(profile, sample);
-        return name == INTERN_NONE ? sample->process_name : name;
+        uint32_t name = task->thread_name;
+        return name == INTERN_NONE ? task->process_name : name;
     }
     case DIFF_BY_UNIT:
         return profile_label(profile, sample, PROFILE_LABEL_UNIT);
@@ -256,7 +257,7 @@ static uint32_t label_of(const struct finding *finding, const struct profile_sam
     case DIFF_BYS:
         break;
     }
-    return sample->process_name;
+    return task->process_name;
 }
 
 static int find_by_samples(struct finding *finding)

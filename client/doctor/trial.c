@@ -165,7 +165,7 @@ int trial_count(const uint8_t *bytes, size_t size_bytes, pid_t pid, struct sampl
         return r;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        if (profile->samples[i].pid == (uint64_t)pid) {
+        if (profile_task(profile, profile->samples[i].task)->pid == (uint64_t)pid) {
             count_sample(profile, &profile->samples[i], facts);
         }
     }

@@ -25,11 +25,13 @@ struct stack_key {
     uint32_t is_truncated; /* it does not reach its root */
 };
 
-static inline struct stack_key stack_key(const struct profile_sample *sample)
+static inline struct stack_key stack_key(const struct profile *profile,
+                                         const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(profile, sample->task);
     return (struct stack_key){
-        .pid = sample->pid,
-        .segment = sample->segment,
+        .pid = task->pid,
+        .segment = task->segment,
         .chain = sample->chain,
         .user_stack = sample->user_stack,
         .rest_stack = sample->rest_stack,

@@ -281,17 +281,18 @@ static int print_thread(struct chrome *writer, const uint32_t *order, size_t cou
 {
     const struct profile *profile = writer->profile;
     const struct profile_sample *last = &profile->samples[order[count - 1]];
-    uint32_t name = profile_thread_name(profile, last);
-    const char *process = profile_text(profile, last->process_name);
-    int r = find_track(writer, last->pid, last->segment, &writer->pid);
+    const struct profile_task *task = profile_task(profile, last->task);
+    uint32_t name = task->thread_name;
+    const char *process = profile_text(profile, task->process_name);
+    int r = find_track(writer, task->pid, task->segment, &writer->pid);
     if (r == 0) {
-        r = find_track(writer, last->tid, last->segment, &writer->tid);
+        r = find_track(writer, task->tid, task->segment, &writer->tid);
     }
     if (r < 0) {
         return r;
     }
     print_name(writer, "process_name", process);
-    if (profile_owner_is_named(profile, last->owner)) {
+    if (profile_owner_is_named(profile, task->owner)) {
         print_said(writer, "process_labels", "labels",
                    profile_text(profile, profile_label(profile, last, PROFILE_LABEL_UNIT)));
     }

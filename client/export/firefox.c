@@ -278,10 +278,11 @@ static void print_samples(struct firefox *writer, size_t first, size_t end)
  * where there is no memory. */
 static char *print_process(const struct profile *profile, const struct profile_sample *sample)
 {
-    const char *name = profile_text(profile, sample->process_name);
+    const struct profile_task *task = profile_task(profile, sample->task);
+    const char *name = profile_text(profile, task->process_name);
     char *text = NULL;
     int bytes =
-        profile_owner_is_named(profile, sample->owner)
+        profile_owner_is_named(profile, task->owner)
             ? asprintf(&text, "%s (%s)", name,
                        profile_text(profile, profile_label(profile, sample, PROFILE_LABEL_UNIT)))
             : asprintf(&text, "%s", name);
@@ -293,17 +294,18 @@ static void print_thread(struct firefox *writer, size_t first, size_t end)
 {
     const struct profile *profile = writer->profile;
     const struct profile_sample *last = sample_at(writer, end - 1);
+    const struct profile_task *task = profile_task(profile, last->task);
     cleanup_(freep) char *process = print_process(profile, last);
     if (process == NULL) {
         writer->fault = -ENOMEM;
         return;
     }
-    uint32_t name = profile_thread_name(profile, last);
+    uint32_t name = task->thread_name;
     char pid[ID_BYTES];
     char tid[ID_BYTES];
     begin_thread(writer, process,
-                 profile_text(profile, name == INTERN_NONE ? last->process_name : name),
-                 print_id(last->pid, last->segment, pid), print_id(last->tid, last->segment, tid));
+                 profile_text(profile, name == INTERN_NONE ? task->process_name : name),
+                 print_id(task->pid, task->segment, pid), print_id(task->tid, task->segment, tid));
     print_samples(writer, first, end);
     end_thread(writer);
 }

@@ -165,22 +165,23 @@ static int rank_frames(struct folding *folding)
 static struct folded_key make_key(const struct folding *folding,
                                   const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(folding->profile, sample->task);
     struct folded_key key = {
-        .root = {.name = sample->process_name,
+        .root = {.name = task->process_name,
                  .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED},
         .chain = sample->chain,
     };
     /* What stands for tasks whose number is not known has none. */
-    if (folding->root == EXPORT_ROOT_COMMAND || sample->pid == PROFILE_PID_OUTSIDE ||
-        sample->pid == PROFILE_PID_EXITED) {
+    if (folding->root == EXPORT_ROOT_COMMAND || task->pid == PROFILE_PID_OUTSIDE ||
+        task->pid == PROFILE_PID_EXITED) {
         return key;
     }
-    key.root.pid = sample->pid;
+    key.root.pid = task->pid;
     if (folding->root == EXPORT_ROOT_THREAD) {
-        uint32_t name = profile_thread_name(folding->profile, sample);
+        uint32_t name = task->thread_name;
         /* A leader may be told as the process only. */
-        key.root.name = name == INTERN_NONE ? sample->process_name : name;
-        key.root.tid = sample->tid;
+        key.root.name = name == INTERN_NONE ? task->process_name : name;
+        key.root.tid = task->tid;
     }
     return key;
 }

@@ -75,8 +75,9 @@ static void end_record(struct fuchsia *writer)
 static int write_name(struct fuchsia *writer, const struct profile_sample *sample, uint64_t tid,
                       uint32_t name)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     char text[FXT_STRING_BYTES_MAX + 1];
-    const struct task_key key = {.pid = sample->pid, .tid = tid, .name = name, .is_written = 1};
+    const struct task_key key = {.pid = task->pid, .tid = tid, .name = name, .is_written = 1};
     struct task_key *recent = &writer->recent[tid % RECENT_COUNT];
     size_t known_count = writer->names.item_count;
     uint32_t item = 0;
@@ -93,7 +94,7 @@ static int write_name(struct fuchsia *writer, const struct profile_sample *sampl
     }
     const char *whole = profile_text(writer->profile, name);
     const struct fxt_name record = {
-        .pid = sample->pid,
+        .pid = task->pid,
         .tid = tid,
         .since_ns = sample->time_ns,
         .name = {.text = text, .text_bytes = utf8_clean(text, sizeof text, whole, strlen(whole))},
@@ -157,7 +158,7 @@ static void write_module(struct fuchsia *writer, const struct profile_sample *fi
     uint8_t build_id[BUILD_ID_BYTES];
     const struct fxt_module record = {
         .time_ns = first->time_ns,
-        .pid = first->pid,
+        .pid = profile_task(writer->profile, first->task)->pid,
         .module_id = (uint16_t)number,
         .name = name,
         .name_bytes = utf8_clean(name, sizeof name, whole, strlen(whole)),
@@ -174,7 +175,7 @@ static void write_range(struct fuchsia *writer, const struct profile_sample *fir
 {
     const struct fxt_mmap record = {
         .time_ns = first->time_ns,
-        .pid = first->pid,
+        .pid = profile_task(writer->profile, first->task)->pid,
         .module_id = (uint16_t)range->module,
         .flags = FLAGS_R_X,
         .start = range->start,
@@ -206,6 +207,7 @@ static int write_layout(struct fuchsia *writer, const struct profile_sample *fir
 static void write_backtrace(struct fuchsia *writer, const struct profile_sample *sample,
                             uint32_t stack)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     struct made_run addresses = stack_runs_at(&writer->stacks, stack);
     size_t count = addresses.size_bytes / sizeof(uint64_t);
     const uint64_t head[HEAD_WORDS] = {
@@ -213,8 +215,8 @@ static void write_backtrace(struct fuchsia *writer, const struct profile_sample 
             fxt_put(FXT_HEADER_WORDS, HEAD_WORDS + count) |
             fxt_put(FXT_PROFILER_KIND, KIND_BACKTRACE) | fxt_put(FRAME_COUNT, count),
         sample->time_ns,
-        sample->pid,
-        sample->tid,
+        task->pid,
+        task->tid,
     };
     byte_out_put(&writer->out, head, sizeof head);
     byte_out_put(&writer->out, addresses.bytes, addresses.size_bytes);
@@ -222,9 +224,10 @@ static void write_backtrace(struct fuchsia *writer, const struct profile_sample 
 
 static int write_sample(struct fuchsia *writer, const struct profile_sample *sample, uint32_t stack)
 {
-    int r = write_name(writer, sample, 0, sample->process_name);
-    if (r == 0 && sample->tid != 0) {
-        r = write_name(writer, sample, sample->tid, profile_thread_name(writer->profile, sample));
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
+    int r = write_name(writer, sample, 0, task->process_name);
+    if (r == 0 && task->tid != 0) {
+        r = write_name(writer, sample, task->tid, task->thread_name);
     }
     if (r == 0) {
         write_backtrace(writer, sample, stack);

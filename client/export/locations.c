@@ -102,7 +102,7 @@ static int number_stack(struct locations *table, uint32_t *ret_stack)
     size_t count = table->building_count;
     int r = grow(table->numbers, table->numbers_capacity, count);
     for (size_t i = 0; i < count && r == 0; i++) {
-        intern_fetch_item(&table->items, table->building[i].hash);
+        intern_fetch_item(&table->items, table->building[i].hash, sizeof(struct location));
     }
     for (size_t i = 0; i < count && r == 0; i++) {
         const struct building *building = &table->building[i];
@@ -134,7 +134,7 @@ int locations_make_stack(struct locations *table, const struct profile *profile,
 int locations_add_stack(struct locations *table, const struct profile *profile,
                         const struct profile_sample *sample, uint32_t *ret_stack)
 {
-    const struct stack_key key = stack_key(sample);
+    const struct stack_key key = stack_key(profile, sample);
     uint32_t item = 0;
     size_t known_count = table->stack_keys.keys.item_count;
     if (chain_keys_add(&table->stack_keys, profile, sample, &key, sizeof key, &item) < 0 ||

@@ -234,13 +234,14 @@ static int put_frame(struct markup *writer, const struct line *line)
 
 static int put_sample(struct markup *writer, const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     struct byte_out *out = &writer->out;
     const struct line *lines = NULL;
     size_t count = 0;
     int r = find_lines(writer, sample, &lines, &count);
-    byte_out_decimal(out, shown_number(sample->pid));
+    byte_out_decimal(out, shown_number(task->pid));
     byte_out_text(out, "\n");
-    byte_out_decimal(out, shown_number(sample->tid));
+    byte_out_decimal(out, shown_number(task->tid));
     byte_out_text(out, "\n");
     for (size_t i = 0; i < count && r == 0; i++) {
         if (lines[i].kind == LINE_PC || lines[i].kind == LINE_RETURN) {
@@ -284,12 +285,13 @@ static int print_layout(struct markup *writer)
 /* Prints the context of one process: so many samples. */
 static int print_process(struct markup *writer, const uint32_t *samples, size_t count)
 {
-    const struct profile_sample *first = &writer->profile->samples[samples[0]];
+    const struct profile_task *task =
+        profile_task(writer->profile, writer->profile->samples[samples[0]].task);
     int r = 0;
     process_layout_done(&writer->layout);
     stack_runs_done(&writer->stacks);
-    (void)fprintf(writer->file, "{{{reset}}}\n# process %" PRIu64 " ", shown_number(first->pid));
-    print_text(writer->file, writer->profile, first->process_name);
+    (void)fprintf(writer->file, "{{{reset}}}\n# process %" PRIu64 " ", shown_number(task->pid));
+    print_text(writer->file, writer->profile, task->process_name);
     (void)fputc('\n', writer->file);
     for (size_t i = 0; i < count && r == 0; i++) {
         const struct line *lines = NULL;

@@ -110,14 +110,15 @@ static size_t find_attributes(struct otlp *writer, const struct sample_key *key,
 static void add_sample(struct otlp *writer, size_t number)
 {
     const struct profile_sample *sample = &writer->profile->samples[number];
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     int32_t attributes[ATTRIBUTES_MAX];
     writer->keys[number] = (struct sample_key){
-        .pid = sample->pid,
-        .tid = sample->tid,
-        .segment = sample->segment,
-        .process_name = sample->process_name,
-        .owner = sample->owner,
-        .thread_name = profile_thread_name(writer->profile, sample),
+        .pid = task->pid,
+        .tid = task->tid,
+        .segment = task->segment,
+        .process_name = task->process_name,
+        .owner = task->owner,
+        .thread_name = task->thread_name,
         .cpu = sample->cpu,
         .stack = otlp_stack(&writer->dictionary, sample),
         .number = (uint32_t)number,

@@ -151,13 +151,14 @@ static void write_marker_names(struct perf_data *writer)
     static const uint64_t pids[] = {PROFILE_PID_OUTSIDE, PROFILE_PID_EXITED};
     const struct profile *profile = writer->profile;
     for (size_t i = 0; i < sizeof pids / sizeof pids[0]; i++) {
-        size_t found = 0;
-        while (found < profile->sample_count && profile->samples[found].pid != pids[i]) {
-            found++;
+        const struct profile_task *found = NULL;
+        for (size_t at = 0; at < profile->sample_count && found == NULL; at++) {
+            const struct profile_task *task = profile_task(profile, profile->samples[at].task);
+            found = task->pid == pids[i] ? task : NULL;
         }
-        if (found < profile->sample_count) {
+        if (found != NULL) {
             const struct defined_name name = {
-                .pid = pids[i], .tid = pids[i], .text = profile->samples[found].process_name};
+                .pid = pids[i], .tid = pids[i], .text = found->process_name};
             write_name(writer, &name);
         }
     }
@@ -262,7 +263,8 @@ static uint64_t group_number(uint32_t text)
 
 static uint32_t sample_group(const struct perf_data *writer, const struct profile_sample *sample)
 {
-    return profile_owner(writer->profile, sample->owner)->cgroup;
+    return profile_owner(writer->profile, profile_task(writer->profile, sample->task)->owner)
+        ->cgroup;
 }
 
 static void write_group(struct perf_data *writer, uint32_t text)
@@ -295,12 +297,13 @@ static size_t sample_bytes(const struct profile *profile, const struct profile_s
 
 static void write_sample(struct perf_data *writer, const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     struct perf_records *records = &writer->records;
     perf_records_begin(records, PERF_RECORD_SAMPLE,
                        sample->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
     perf_records_u64(records, leaf_address(writer->profile, sample));
-    perf_records_u32(records, task_number(sample->pid));
-    perf_records_u32(records, task_number(sample->tid));
+    perf_records_u32(records, task_number(task->pid));
+    perf_records_u32(records, task_number(task->tid));
     perf_records_u64(records, sample->time_ns);
     perf_records_u32(records, sample->cpu);
     perf_records_u32(records, 0);
@@ -417,7 +420,8 @@ static int prepare_sample(struct perf_data *writer, const struct profile_sample 
         r = stack_runs_get(&writer->stacks, writer->profile, sample, find_functions, writer,
                            &nothing);
     }
-    if (r == 0 && (before == NULL || before->owner != sample->owner)) {
+    if (r == 0 && (before == NULL || profile_task(writer->profile, before->task)->owner !=
+                                         profile_task(writer->profile, sample->task)->owner)) {
         uint32_t text = sample_group(writer, sample);
         r = text == INTERN_NONE ? 0 : intern_add(&writer->groups, &text, sizeof text, &item);
     }

@@ -134,13 +134,14 @@ static void put_padded(struct byte_out *out, uint64_t value, size_t least)
 
 static void put_event(struct perf_script *writer, const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     struct byte_out *out = &writer->out;
-    uint32_t thread = profile_thread_name(writer->profile, sample);
-    put_form(writer, &writer->comms, thread == INTERN_NONE ? sample->process_name : thread);
+    uint32_t thread = task->thread_name;
+    put_form(writer, &writer->comms, thread == INTERN_NONE ? task->process_name : thread);
     byte_out_text(out, " ");
-    byte_out_decimal(out, task_number(sample->pid));
+    byte_out_decimal(out, task_number(task->pid));
     byte_out_text(out, "/");
-    byte_out_decimal(out, task_number(sample->tid));
+    byte_out_decimal(out, task_number(task->tid));
     byte_out_text(out, " [");
     put_padded(out, sample->cpu, CPU_DIGITS);
     byte_out_text(out, "] ");

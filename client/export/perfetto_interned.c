@@ -302,7 +302,8 @@ uint64_t perfetto_interned_stack(struct perfetto_interned *interned,
         interned->stack_count++;
         callstack.has_iid = true;
         callstack.iid = (uint64_t)stack + 1;
-        callstack.n_frame_ids = list_frames(interned, stack, sample->segment);
+        callstack.n_frame_ids =
+            list_frames(interned, stack, profile_task(interned->profile, sample->task)->segment);
         callstack.frame_ids = interned->frame_ids;
         perfetto_sequence_gather(interned->sequence, FIELD_CALLSTACK, &callstack.base);
     }

@@ -181,41 +181,41 @@ static void write_labels(struct perfetto_packets *writer, uint64_t pid,
 /* Writes the labels of the sample's process, if that is not what was written last. */
 static void add_labels(struct perfetto_packets *writer, const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     size_t known_count = writer->labeled.item_count;
-    uint32_t item = intern_find(&writer->labeled, &sample->pid, sizeof sample->pid);
-    if (sample->owner == INTERN_NONE && item == INTERN_NONE) {
+    uint32_t item = intern_find(&writer->labeled, &task->pid, sizeof task->pid);
+    if (task->owner == INTERN_NONE && item == INTERN_NONE) {
         return;
     }
     const struct process_labels labels = {
         .unit = profile_label(writer->profile, sample, PROFILE_LABEL_UNIT),
         .user = profile_label(writer->profile, sample, PROFILE_LABEL_USER),
     };
-    if (intern_add(&writer->labeled, &sample->pid, sizeof sample->pid, &item) < 0 ||
+    if (intern_add(&writer->labeled, &task->pid, sizeof task->pid, &item) < 0 ||
         grow(writer->labels, writer->label_capacity, (size_t)item + 1) < 0) {
         writer->sequence.fault = -ENOMEM;
     } else if (item == known_count || labels.unit != writer->labels[item].unit ||
                labels.user != writer->labels[item].user) {
         writer->labels[item] = labels;
-        write_labels(writer, sample->pid, &labels, sample->time_ns);
+        write_labels(writer, task->pid, &labels, sample->time_ns);
     }
 }
 
 int perfetto_packets_sample(struct perfetto_packets *writer, const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     const struct task_key process = {
-        .pid = sample->pid, .name = sample->process_name, .is_process = true, .is_written = true};
-    const struct task_key thread = {.pid = sample->pid,
-                                    .tid = sample->tid,
-                                    .name = profile_thread_name(writer->profile, sample),
-                                    .is_written = true};
+        .pid = task->pid, .name = task->process_name, .is_process = true, .is_written = true};
+    const struct task_key thread = {
+        .pid = task->pid, .tid = task->tid, .name = task->thread_name, .is_written = true};
     add_task(writer, &process, sample->time_ns);
     add_task(writer, &thread, sample->time_ns);
     add_labels(writer, sample);
     /* The fields of a PerfSample, by their numbers from 1 on. */
     const uint64_t fields[] = {
         sample->cpu,
-        task_number(sample->pid),
-        task_number(sample->tid),
+        task_number(task->pid),
+        task_number(task->tid),
         perfetto_interned_stack(&writer->interned, sample),
         sample->in_kernel ? MODE_KERNEL : MODE_USER,
     };

@@ -390,9 +390,10 @@ static void write_comment(const char *line, void *userdata)
 static int add_key(struct pprof *writer, const struct profile_sample *sample,
                    const struct counted_key *counted, uint32_t *ret_key)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     struct sample_key key = {
-        .pid = sample->pid,
-        .tid = sample->tid,
+        .pid = task->pid,
+        .tid = task->tid,
         .process_name = counted->process_name,
         .thread_name = counted->thread_name,
         .owner = counted->owner,
@@ -403,12 +404,13 @@ static int add_key(struct pprof *writer, const struct profile_sample *sample,
 
 static int count_sample(struct pprof *writer, const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(writer->profile, sample->task);
     const struct counted_key key = {
-        .stack = stack_key(sample),
-        .tid = sample->tid,
-        .process_name = sample->process_name,
-        .thread_name = profile_thread_name(writer->profile, sample),
-        .owner = sample->owner,
+        .stack = stack_key(writer->profile, sample),
+        .tid = task->tid,
+        .process_name = task->process_name,
+        .thread_name = task->thread_name,
+        .owner = task->owner,
     };
     uint32_t item = 0;
     size_t known_count = writer->counted.keys.item_count;

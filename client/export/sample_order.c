@@ -19,7 +19,7 @@ struct sorting {
     enum sample_order_by by;
 };
 
-static int compare_tasks(const struct profile_sample *a, const struct profile_sample *b,
+static int compare_tasks(const struct profile_task *a, const struct profile_task *b,
                          enum sample_order_by by)
 {
     if (by == SAMPLE_ORDER_TIME) {
@@ -55,7 +55,7 @@ struct task_key {
 };
 
 struct task {
-    uint32_t first; /* a sample of it */
+    const struct profile_task *first; /* one of those that it is */
     uint32_t number;
     size_t count; /* of its samples */
     size_t at;    /* where in the order its samples begin */
@@ -66,48 +66,60 @@ struct tasks {
     struct intern keys; /* struct task_key */
     struct task *tasks; /* owned; by item of `keys`, or sorted */
     size_t capacity;
-    uint32_t *task_of; /* owned; by sample: its task */
+    uint32_t *number_of; /* owned; by task of the profile: the task's number + 1; 0: not known */
 };
 
 static void tasks_done(struct tasks *tasks)
 {
     intern_done(&tasks->keys);
     free(tasks->tasks);
-    free(tasks->task_of);
+    free(tasks->number_of);
 }
 
-static struct task_key task_key(const struct profile_sample *sample, enum sample_order_by by)
+static struct task_key task_key(const struct profile_task *task, enum sample_order_by by)
 {
-    struct task_key key = {.pid = by == SAMPLE_ORDER_TIME ? 0 : sample->pid};
+    struct task_key key = {.pid = by == SAMPLE_ORDER_TIME ? 0 : task->pid};
     if (by == SAMPLE_ORDER_PROCESS || by == SAMPLE_ORDER_THREAD) {
-        key.segment = sample->segment;
-        key.tid = by == SAMPLE_ORDER_THREAD ? sample->tid : 0;
-        key.name = by == SAMPLE_ORDER_PROCESS ? sample->process_name : 0;
+        key.segment = task->segment;
+        key.tid = by == SAMPLE_ORDER_THREAD ? task->tid : 0;
+        key.name = by == SAMPLE_ORDER_PROCESS ? task->process_name : 0;
     }
     return key;
 }
 
-/* Gives each sample its task, and counts those of each. Returns 0, or -ENOMEM. */
+/* Finds the task that a task of the profile is. Returns 0, or -ENOMEM. */
+static int find_task(struct tasks *tasks, const struct profile_task *task, uint32_t *ret_item)
+{
+    const struct task_key key = task_key(task, tasks->sorting->by);
+    size_t known_count = tasks->keys.item_count;
+    if (intern_add(&tasks->keys, &key, sizeof key, ret_item) < 0 ||
+        grow(tasks->tasks, tasks->capacity, (size_t)*ret_item + 1) < 0) {
+        return -ENOMEM;
+    }
+    if (*ret_item == known_count) {
+        tasks->tasks[*ret_item] = (struct task){.first = task, .number = *ret_item};
+    }
+    return 0;
+}
+
+/* Finds the tasks of all samples, and counts those of each. Returns 0, or -ENOMEM. */
 static int find_tasks(struct tasks *tasks)
 {
     const struct profile *profile = tasks->sorting->profile;
-    tasks->task_of = calloc(profile->sample_count + 1, sizeof *tasks->task_of);
-    if (tasks->task_of == NULL) {
+    tasks->number_of = calloc(profile->tasks.item_count + 1, sizeof *tasks->number_of);
+    if (tasks->number_of == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct task_key key = task_key(&profile->samples[i], tasks->sorting->by);
-        size_t known_count = tasks->keys.item_count;
-        uint32_t item = 0;
-        if (intern_add(&tasks->keys, &key, sizeof key, &item) < 0 ||
-            grow(tasks->tasks, tasks->capacity, (size_t)item + 1) < 0) {
-            return -ENOMEM;
+        const struct profile_sample *sample = &profile->samples[i];
+        uint32_t *number = &tasks->number_of[sample->task];
+        if (*number == 0) {
+            if (find_task(tasks, profile_task(profile, sample->task), number) < 0) {
+                return -ENOMEM;
+            }
+            (*number)++;
         }
-        if (item == known_count) {
-            tasks->tasks[item] = (struct task){.first = (uint32_t)i, .number = item};
-        }
-        tasks->tasks[item].count++;
-        tasks->task_of[i] = item;
+        tasks->tasks[*number - 1].count++;
     }
     return 0;
 }
@@ -117,8 +129,7 @@ static int compare_firsts(const void *left, const void *right, void *userdata)
     const struct sorting *sorting = userdata;
     const struct task *a = left;
     const struct task *b = right;
-    return compare_tasks(&sorting->profile->samples[a->first], &sorting->profile->samples[b->first],
-                         sorting->by);
+    return compare_tasks(a->first, b->first, sorting->by);
 }
 
 /* Sorts the tasks, and says where the samples of each begin, in an array by number (returned:
@@ -165,7 +176,7 @@ uint32_t *sample_order(const struct profile *profile, enum sample_order_by by)
         return NULL;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        order[places[tasks.task_of[i]]++] = (uint32_t)i;
+        order[places[tasks.number_of[profile->samples[i].task] - 1]++] = (uint32_t)i;
     }
     for (size_t i = 0; i < tasks.keys.item_count; i++) {
         sort_task(&sorting, order + tasks.tasks[i].at, tasks.tasks[i].count);
@@ -176,9 +187,15 @@ uint32_t *sample_order(const struct profile *profile, enum sample_order_by by)
 size_t sample_order_end(const struct profile *profile, const uint32_t *order,
                         enum sample_order_by by, size_t first)
 {
+    const struct profile_sample *one = &profile->samples[order[first]];
+    const struct profile_task *task = profile_task(profile, one->task);
     size_t end = first + 1;
-    while (end < profile->sample_count &&
-           compare_tasks(&profile->samples[order[first]], &profile->samples[order[end]], by) == 0) {
+    while (end < profile->sample_count) {
+        const struct profile_sample *next = &profile->samples[order[end]];
+        if (next->task != one->task &&
+            compare_tasks(task, profile_task(profile, next->task), by) != 0) {
+            break;
+        }
         end++;
     }
     return end;

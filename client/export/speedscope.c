@@ -134,10 +134,11 @@ static int print_process(struct speedscope *writer, size_t first, size_t end)
 {
     const struct profile *profile = writer->profile;
     const struct profile_sample *sample = &profile->samples[writer->order[first]];
-    const char *name = profile_text(profile, sample->process_name);
-    bool has_pid = sample->pid != PROFILE_PID_OUTSIDE && sample->pid != PROFILE_PID_EXITED;
+    const struct profile_task *task = profile_task(profile, sample->task);
+    const char *name = profile_text(profile, task->process_name);
+    bool has_pid = task->pid != PROFILE_PID_OUTSIDE && task->pid != PROFILE_PID_EXITED;
     cleanup_(freep) char *title = NULL;
-    int r = has_pid ? asprintf(&title, "%s (pid %" PRIu64 ")", name, sample->pid)
+    int r = has_pid ? asprintf(&title, "%s (pid %" PRIu64 ")", name, task->pid)
                     : asprintf(&title, "%s", name);
     if (r < 0) {
         title = NULL;

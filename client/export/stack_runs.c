@@ -48,7 +48,7 @@ int stack_runs_find(struct stack_runs *table, const struct profile *profile,
                     const struct profile_sample *sample, stack_run_fn make, void *userdata,
                     uint32_t *ret_run)
 {
-    const struct stack_key key = stack_key(sample);
+    const struct stack_key key = stack_key(profile, sample);
     size_t known_count = table->keys.keys.item_count;
     uint32_t item = 0;
     if (chain_keys_add(&table->keys, profile, sample, &key, sizeof key, &item) < 0 ||

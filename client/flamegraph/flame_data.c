@@ -177,17 +177,19 @@ static int begin(struct adding *adding)
 static int add_task(struct adding *adding, const struct profile_sample *sample, uint32_t *ret)
 {
     const struct profile *profile = adding->profile;
-    bool has_pid = sample->pid != PROFILE_PID_OUTSIDE && sample->pid != PROFILE_PID_EXITED;
-    uint32_t thread = profile_thread_name(profile, sample);
+    const struct profile_task *sampled = profile_task(profile, sample->task);
+    bool has_pid = sampled->pid != PROFILE_PID_OUTSIDE && sampled->pid != PROFILE_PID_EXITED;
+    uint32_t thread = sampled->thread_name;
     struct flame_task task = {
-        .pid = has_pid ? sample->pid : 0,
-        .tid = has_pid ? sample->tid : 0,
-        .segment = sample->segment,
+        .pid = has_pid ? sampled->pid : 0,
+        .tid = has_pid ? sampled->tid : 0,
+        .segment = sampled->segment,
         .recording = (uint32_t)(adding->recording - adding->flame->recordings),
     };
     /* A leader may be told as the process only. */
-    if (add_text(adding, sample->process_name, &task.process) < 0 ||
-        add_text(adding, thread == INTERN_NONE ? sample->process_name : thread, &task.thread) < 0 ||
+    if (add_text(adding, sampled->process_name, &task.process) < 0 ||
+        add_text(adding, thread == INTERN_NONE ? sampled->process_name : thread, &task.thread) <
+            0 ||
         add_text(adding, profile_label(profile, sample, PROFILE_LABEL_UNIT), &task.unit) < 0) {
         return -ENOMEM;
     }

@@ -21,6 +21,8 @@
 #define LINE_WORDS  8 /* of a cache */
 #define GUESSES_MAX 8
 
+#define FETCHED_WORDS_MAX 32 /* of an item */
+
 /* What stands before an item's bytes: one word. */
 struct header {
     uint32_t item;
@@ -29,9 +31,9 @@ struct header {
 
 void intern_done(struct intern *table)
 {
-    free(table->words);
+    huge_pages_free(table->words, table->word_capacity * WORD_BYTES);
     free(table->items);
-    free(table->slots);
+    huge_pages_free(table->slots, table->slot_count * sizeof *table->slots);
     *table = (struct intern){0};
 }
 
@@ -67,11 +69,10 @@ static struct intern_slot *find_slot(const struct intern *table, uint32_t hash, 
 static int double_slots(struct intern *table)
 {
     size_t count = table->slot_count == 0 ? SLOTS_MIN : table->slot_count * 2;
-    struct intern_slot *slots = calloc(count, sizeof *slots);
+    struct intern_slot *slots = huge_pages_new(count * sizeof *slots);
     if (slots == NULL) {
         return -ENOMEM;
     }
-    huge_pages_want(slots, count * sizeof *slots);
     for (size_t i = 0; i < table->slot_count; i++) {
         if (table->slots[i].at != 0) {
             size_t at = table->slots[i].hash & (count - 1);
@@ -81,7 +82,7 @@ static int double_slots(struct intern *table)
             slots[at] = table->slots[i];
         }
     }
-    free(table->slots);
+    huge_pages_free(table->slots, table->slot_count * sizeof *slots);
     table->slots = slots;
     table->slot_count = count;
     return 0;
@@ -93,14 +94,10 @@ static int keep(struct intern *table, const void *bytes, size_t size_bytes, uint
     size_t at = table->word_count == 0 ? 1 : table->word_count;
     size_t word_count = at + 1 + size_bytes / WORD_BYTES + 1; /* room for the NUL */
     const struct header header = {(uint32_t)table->item_count, (uint32_t)size_bytes};
-    size_t word_capacity = table->word_capacity;
     if (size_bytes > UINT32_MAX || word_count > UINT32_MAX ||
-        grow(table->words, table->word_capacity, word_count) < 0 ||
+        huge_pages_grow(table->words, table->word_capacity, word_count) < 0 ||
         grow(table->items, table->item_capacity, table->item_count + 1) < 0) {
         return -ENOMEM;
-    }
-    if (table->word_capacity != word_capacity) {
-        huge_pages_want(table->words, table->word_capacity * WORD_BYTES);
     }
     table->words[word_count - 1] = 0;
     memcpy(&table->words[at], &header, sizeof header);
@@ -136,12 +133,12 @@ static uint32_t guess(const struct intern *table, uint32_t hash)
     return 0;
 }
 
-void intern_fetch_item(const struct intern *table, uint32_t hash)
+void intern_fetch_item(const struct intern *table, uint32_t hash, size_t size_bytes)
 {
     uint32_t at = guess(table, hash);
-    if (at != 0) {
-        __builtin_prefetch(&table->words[at]);
-        __builtin_prefetch(&table->words[at + LINE_WORDS]);
+    size_t words = size_bytes / WORD_BYTES + 1;
+    for (size_t i = 0; at != 0 && i < words && i < FETCHED_WORDS_MAX; i += LINE_WORDS) {
+        __builtin_prefetch(&table->words[at + i]);
     }
 }
 

@@ -167,14 +167,15 @@ static int take_lines(struct builder *builder)
 /* Counts a sample. A process of which no line says anything is known by its pid. */
 static int take_sample(struct builder *builder, const struct profile_sample *sample)
 {
-    const struct life *life = find_life(builder, sample->segment, sample->pid, sample->time_ns);
+    const struct profile_task *task = profile_task(builder->profile, sample->task);
+    const struct life *life = find_life(builder, task->segment, task->pid, sample->time_ns);
     uint32_t number = life == NULL ? 0 : life->process;
-    int r = life == NULL ? find_process(builder, sample->pid, 0, &number) : 0;
+    int r = life == NULL ? find_process(builder, task->pid, 0, &number) : 0;
     if (r == 0) {
         struct lineage_process *process = &builder->lineage->processes[number];
         process->self++;
         process->name =
-            life == NULL || process->name == INTERN_NONE ? sample->process_name : process->name;
+            life == NULL || process->name == INTERN_NONE ? task->process_name : process->name;
     }
     return r;
 }

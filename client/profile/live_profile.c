@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "grow.h"
+#include "huge_pages.h"
 #include "loader.h"
 #include "located_stacks.h"
 #include "tables.h"
@@ -204,7 +205,7 @@ int live_profile_forget(struct live_profile *live)
     struct profile *profile = live->profile;
     int r = keep_open_groups(live);
     if (r == 0 && live->held_count > 0) {
-        r = grow(profile->samples, profile->sample_capacity, live->held_count);
+        r = huge_pages_grow(profile->samples, profile->sample_capacity, live->held_count);
         if (r == 0) {
             memcpy(profile->samples, live->held, live->held_count * sizeof *live->held);
         }
@@ -218,34 +219,38 @@ int live_profile_forget(struct live_profile *live)
 bool live_profile_is_large(const struct live_profile *live)
 {
     const struct profile *profile = live->profile;
-    return intern_size_bytes(&profile->stacks) + intern_size_bytes(&profile->chains) +
-               intern_size_bytes(&profile->frames) >
+    return intern_size_bytes(&profile->tasks) + intern_size_bytes(&profile->stacks) +
+               intern_size_bytes(&profile->chains) + intern_size_bytes(&profile->frames) >
            LARGE_BYTES;
 }
 
-/* Gives a stack of `from` a number in `into`. */
-static int move_stack(const struct intern *from, struct intern *into, uint32_t *stack)
+/* Gives a task or stack of `from` a number in `into`. */
+static int move_item(const struct intern *from, struct intern *into, uint32_t *item)
 {
     size_t size_bytes = 0;
-    const void *words = intern_bytes(from, *stack, &size_bytes);
-    return intern_add(into, words, size_bytes, stack);
+    const void *bytes = intern_bytes(from, *item, &size_bytes);
+    return intern_add(into, bytes, size_bytes, item);
 }
 
 int live_profile_renumber(struct live_profile *live)
 {
     struct profile *profile = live->profile;
     struct intern stacks = {0};
+    struct intern tasks = {0};
     uint32_t empty = 0;
     int r = intern_add(&stacks, NULL, 0, &empty);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        r = move_stack(&profile->stacks, &stacks, &profile->samples[i].user_stack);
-        if (r == 0) {
-            r = move_stack(&profile->stacks, &stacks, &profile->samples[i].kernel_stack);
-        }
+        struct profile_sample *sample = &profile->samples[i];
+        r = move_item(&profile->tasks, &tasks, &sample->task);
+        r = r < 0 ? r : move_item(&profile->stacks, &stacks, &sample->user_stack);
+        r = r < 0 ? r : move_item(&profile->stacks, &stacks, &sample->kernel_stack);
     }
+    memset(live->loader.tasks, 0, sizeof live->loader.tasks);
+    intern_done(&profile->tasks);
     intern_done(&profile->stacks);
     intern_done(&profile->chains);
     intern_done(&profile->frames);
+    profile->tasks = tasks;
     profile->stacks = stacks;
     return r;
 }

@@ -238,6 +238,34 @@ static int join_group(struct loader *loader, uint32_t provider_id, const struct 
     return r;
 }
 
+/* The task of a sample, of which only resolving knows what it is called. */
+static int find_task(struct loader *loader, const struct fxt_sample *record, uint32_t *ret_task)
+{
+    struct loader_task *known = &loader->tasks[record->tid % LOADER_KNOWN_TASKS];
+    int r = 0;
+    if (known->number == 0 || known->tid != record->tid || known->pid != record->pid ||
+        known->segment != loader->segment) {
+        const struct profile_task task = {
+            .pid = record->pid,
+            .tid = record->tid,
+            .segment = loader->segment,
+            .process_name = INTERN_NONE,
+            .thread_name = INTERN_NONE,
+            .owner = INTERN_NONE,
+        };
+        uint32_t item = 0;
+        r = intern_add(&loader->profile->tasks, &task, sizeof task, &item);
+        *known = (struct loader_task){
+            .pid = record->pid,
+            .tid = record->tid,
+            .segment = loader->segment,
+            .number = r == 0 ? item + 1 : 0,
+        };
+    }
+    *ret_task = known->number - 1;
+    return r;
+}
+
 /* A profile has the samples of the clock: those of another event are no time. */
 static int take_sample(struct loader *loader, const struct fxt_record *whole)
 {
@@ -245,10 +273,7 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
     struct profile *profile = loader->profile;
     struct profile_sample sample = {
         .time_ns = record->boot_ts_ns,
-        .pid = record->pid,
-        .tid = record->tid,
         .cpu = (uint32_t)record->cpu,
-        .segment = loader->segment,
         .group = INTERN_NONE,
         .in_kernel = (record->fields & FXT_SAMPLE_KERNEL_STACK) != 0,
     };
@@ -259,13 +284,14 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
     if (r < 0 || record->event != 0) {
         return r;
     }
-    size_t capacity = profile->sample_capacity;
-    if (profile->sample_count >= INTERN_NONE ||
-        grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) < 0) {
-        return -ENOMEM;
+    r = find_task(loader, record, &sample.task);
+    if (r < 0) {
+        return r;
     }
-    if (profile->sample_capacity != capacity) {
-        huge_pages_want(profile->samples, profile->sample_capacity * sizeof *profile->samples);
+    if (profile->sample_count >= INTERN_NONE ||
+        huge_pages_grow(profile->samples, profile->sample_capacity, profile->sample_count + 1) <
+            0) {
+        return -ENOMEM;
     }
     sample.has_quality = read_quality(record, &sample.quality, &sample.closed);
     bool is_first = profile->sample_count == 0;

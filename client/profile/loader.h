@@ -18,6 +18,16 @@ struct group_key {
 
 struct told_module;
 
+/* So many threads are looked up once for all samples in a row that have them. */
+#define LOADER_KNOWN_TASKS ((size_t)256)
+
+struct loader_task {
+    uint64_t pid;
+    uint64_t tid;
+    uint32_t segment;
+    uint32_t number; /* of the profile's task, + 1; 0: there is none yet */
+};
+
 struct loader {
     struct profile *profile;
     struct recorded_books books;
@@ -27,6 +37,7 @@ struct loader {
     size_t module_capacity;
     struct intern identities; /* build-id and name of each module of the profile */
     struct intern group_keys; /* item: of the profile's groups */
+    struct loader_task tasks[LOADER_KNOWN_TASKS]; /* by tid, as far as there is room */
     struct pending_stacks pending;
 };
 

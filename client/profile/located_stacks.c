@@ -23,9 +23,6 @@
 /* So many addresses are asked for before the first of them is answered. */
 #define ASKED_AT_ONCE ((size_t)16)
 
-/* So many processes are looked up once for all samples in a row that have them. */
-#define KNOWN_PROCESSES ((size_t)256)
-
 /* Times for which something holds are numbers of `spans`. */
 #define SPAN_NONE UINT32_C(0) /* no time is in it */
 
@@ -65,16 +62,13 @@ struct met_stack {
     struct known_stack known; /* SPAN_NONE: there is none yet */
 };
 
-/* What is true of a process, from a time until another: at first none. */
-struct known_process {
-    uint64_t pid;
+/* What is true of a task, from a time until another: at first none. */
+struct known_task {
     uint64_t from_ns;
     uint64_t until_ns;
-    struct mapping_process *mappings; /* NULL: it has none */
-    uint32_t segment;
-    uint32_t number;
-    uint32_t name;
-    uint32_t owner;
+    struct mapping_process *mappings; /* of its process; NULL: it has none */
+    uint32_t process;                 /* its number */
+    uint32_t task;                    /* of the profile, with its names and owner */
 };
 
 /* A sample that comes soon. */
@@ -97,15 +91,16 @@ struct locator {
     struct quota *made;
     size_t sample_count; /* that are located */
     struct intern process_keys;
-    struct known_process processes[KNOWN_PROCESSES]; /* by pid, as far as there is room */
-    struct coming coming[AHEAD];                     /* a ring */
-    struct mapping_process *kernel;                  /* the mappings of the kernel, */
-    uint32_t kernel_segment;                         /* in this segment; INTERN_NONE: of none yet */
-    struct met_stack *met;                           /* owned; by item of the profile's `stacks` */
-    struct known_keys further;                       /* struct stack_key */
-    struct known_keys rests;                         /* struct rest_key */
-    struct intern span_keys;                         /* struct mapping_validity */
-    struct mapping_validity *spans;                  /* owned; by item of span_keys */
+    struct known_task *tasks;       /* owned; by task of samples that are not located */
+    struct coming coming[AHEAD];    /* a ring */
+    struct mapping_process *kernel; /* the mappings of the kernel, */
+    uint32_t kernel_segment;        /* in this segment; INTERN_NONE: of none yet */
+    struct met_stack *met;          /* owned; by item of the profile's `stacks` */
+    size_t met_count;
+    struct known_keys further;      /* struct stack_key */
+    struct known_keys rests;        /* struct rest_key */
+    struct intern span_keys;        /* struct mapping_validity */
+    struct mapping_validity *spans; /* owned; by item of span_keys */
     size_t span_capacity;
 };
 
@@ -185,7 +180,8 @@ struct locator *locator_free(struct locator *locator)
 {
     if (locator != NULL) {
         intern_done(&locator->process_keys);
-        free(locator->met);
+        free(locator->tasks);
+        huge_pages_free(locator->met, locator->met_count * sizeof *locator->met);
         known_keys_done(&locator->further);
         known_keys_done(&locator->rests);
         intern_done(&locator->span_keys);
@@ -240,13 +236,11 @@ struct locator *locator_new(struct profile *profile, struct located_stacks *loca
     locator->located = located;
     locator->made = made;
     locator->kernel_segment = INTERN_NONE;
-    locator->met = calloc(stack_count + 1, sizeof *locator->met);
-    if (locator->met == NULL || find_span(locator, &never, &span) < 0) {
+    locator->tasks = calloc(profile->tasks.item_count + 1, sizeof *locator->tasks);
+    locator->met_count = stack_count + 1;
+    locator->met = huge_pages_new(locator->met_count * sizeof *locator->met);
+    if (locator->tasks == NULL || locator->met == NULL || find_span(locator, &never, &span) < 0) {
         return NULL;
-    }
-    /* Of the stacks of a whole session, a batch of samples has few. */
-    if (profile->sample_count >= stack_count) {
-        huge_pages_want(locator->met, stack_count * sizeof *locator->met);
     }
     return take_ptr(locator);
 }
@@ -290,16 +284,20 @@ static int append_spots(struct locator *locator, uint32_t stack_item, struct sta
 }
 
 /* Begins a stack, whose spots are appended next. */
-static int begin_stack(struct located_stacks *located, const struct profile_sample *sample,
-                       uint32_t rest, uint32_t *ret_stack)
+static int begin_stack(struct locator *locator, const struct profile_sample *sample, uint32_t rest,
+                       uint32_t *ret_stack)
 {
+    struct located_stacks *located = locator->located;
     if (located->count >= UINT32_MAX ||
         grow(located->stacks, located->capacity, located->count + 1) < 0) {
         return -ENOMEM;
     }
     *ret_stack = (uint32_t)located->count;
     located->stacks[located->count++] = (struct located_stack){
-        .first = located->word_count, .rest = rest, .pid = (uint32_t)sample->pid};
+        .first = located->word_count,
+        .rest = rest,
+        .pid = (uint32_t)profile_task(locator->profile, sample->task)->pid,
+    };
     return 0;
 }
 
@@ -317,7 +315,7 @@ static int locate_rest(struct locator *locator, const struct profile_sample *sam
     int r =
         known_keys_find(&locator->rests, intern_hash(&key, sizeof key), &key, sizeof key, &known);
     if (r == 0 && !holds_at(locator, known->span, sample->time_ns)) {
-        r = begin_stack(locator->located, sample, LOCATED_NONE, &known->stack);
+        r = begin_stack(locator, sample, LOCATED_NONE, &known->stack);
         r = r < 0 ? r : append_spots(locator, sample->rest_stack, place, &found);
         r = r < 0 ? r : find_span(locator, &found, &known->span);
     }
@@ -348,8 +346,9 @@ static struct mapping_process *kernel_mappings(struct locator *locator, uint32_t
 static int append_marker(struct locator *locator, const struct profile_sample *sample,
                          const struct coming *coming)
 {
-    bool is_kernel_thread = sample->closed == 0 && sample->pid != PROFILE_PID_OUTSIDE &&
-                            sample->pid != PROFILE_PID_EXITED && coming->mappings == NULL;
+    uint64_t pid = profile_task(locator->profile, sample->task)->pid;
+    bool is_kernel_thread = sample->closed == 0 && pid != PROFILE_PID_OUTSIDE &&
+                            pid != PROFILE_PID_EXITED && coming->mappings == NULL;
     bool in_kernel = is_kernel_thread || sample->in_kernel;
     if (in_kernel && sample->kernel_stack != 0) {
         return 0;
@@ -366,7 +365,8 @@ static int append_own(struct locator *locator, const struct profile_sample *samp
     struct stack_address place = {.time_ns = sample->time_ns};
     int r = 0;
     if (sample->kernel_stack != 0) {
-        place.mappings = kernel_mappings(locator, sample->segment);
+        place.mappings =
+            kernel_mappings(locator, profile_task(locator->profile, sample->task)->segment);
         place.is_kernel = true;
         r = append_spots(locator, sample->kernel_stack, place, validity);
     }
@@ -388,7 +388,7 @@ static int locate(struct locator *locator, const struct profile_sample *sample,
     if (sample->rest_stack != 0) {
         r = locate_rest(locator, sample, coming, &validity, &rest);
     }
-    r = r < 0 ? r : begin_stack(locator->located, sample, rest, &ret->stack);
+    r = r < 0 ? r : begin_stack(locator, sample, rest, &ret->stack);
     r = r < 0 ? r : append_own(locator, sample, coming, &validity);
     if (r == 0 && sample->user_stack == 0) {
         r = append_marker(locator, sample, coming);
@@ -401,7 +401,7 @@ static int locate_within(struct locator *locator, const struct profile_sample *s
                          const struct coming *coming, struct known_stack *known,
                          uint32_t *ret_stack)
 {
-    uint32_t process = (uint32_t)sample->pid;
+    uint32_t process = (uint32_t)profile_task(locator->profile, sample->task)->pid;
     uint64_t before_bytes = made_bytes(locator);
     *ret_stack = LOCATED_NONE;
     if (!quota_take(locator->made, process, 1)) {
@@ -456,50 +456,49 @@ static int name_nameless(struct profile *profile, uint64_t pid, uint32_t *ret_te
     return intern_add(&profile->texts, name, strlen(name), ret_text);
 }
 
-/* Finds what is true of a sample's process, and for which times. */
-static int find_process(struct locator *locator, const struct profile_sample *sample,
-                        struct known_process *ret)
+/* Finds what is true of a task at a time, and for which other times. */
+static int find_task(struct locator *locator, uint32_t number, uint64_t time_ns,
+                     struct known_task *ret)
 {
     struct profile *profile = locator->profile;
     const struct profile_tables *tables = profile->tables;
-    const struct process_key key = {.pid = sample->pid, .segment = sample->segment};
-    struct names_span of_name;
-    struct names_span of_owner;
-    *ret = (struct known_process){
-        .pid = sample->pid,
-        .segment = sample->segment,
-        .mappings = mappings_process(&tables->mappings, sample->segment, sample->pid),
-        .owner =
-            owners_find(&tables->owners, sample->segment, sample->pid, sample->time_ns, &of_owner),
-        .name = names_find_span(&tables->names, sample->segment, sample->pid, NAMES_PROCESS,
-                                sample->time_ns, &of_name),
+    size_t task_bytes = 0;
+    struct profile_task task =
+        *(const struct profile_task *)intern_bytes(&profile->tasks, number, &task_bytes);
+    const struct process_key key = {.pid = task.pid, .segment = task.segment};
+    struct names_span spans[3]; /* of the process's name, the thread's, and the owner */
+    *ret = (struct known_task){
+        .until_ns = UINT64_MAX,
+        .mappings = mappings_process(&tables->mappings, task.segment, task.pid),
     };
-    int r = intern_add(&locator->process_keys, &key, sizeof key, &ret->number);
-    if (r == 0 && ret->name == INTERN_NONE) {
-        r = name_nameless(profile, sample->pid, &ret->name);
+    task.process_name =
+        names_find_span(&tables->names, task.segment, task.pid, NAMES_PROCESS, time_ns, &spans[0]);
+    task.thread_name =
+        names_find_span(&tables->names, task.segment, task.pid, task.tid, time_ns, &spans[1]);
+    task.owner = owners_find(&tables->owners, task.segment, task.pid, time_ns, &spans[2]);
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        ret->from_ns = spans[i].from_ns > ret->from_ns ? spans[i].from_ns : ret->from_ns;
+        ret->until_ns = spans[i].until_ns < ret->until_ns ? spans[i].until_ns : ret->until_ns;
     }
-    if (r == 0) {
-        ret->from_ns = of_name.from_ns > of_owner.from_ns ? of_name.from_ns : of_owner.from_ns;
-        ret->until_ns = of_name.until_ns < of_owner.until_ns ? of_name.until_ns : of_owner.until_ns;
+    int r = intern_add(&locator->process_keys, &key, sizeof key, &ret->process);
+    if (r == 0 && task.process_name == INTERN_NONE) {
+        r = name_nameless(profile, task.pid, &task.process_name);
     }
-    return r;
+    return r < 0 ? r : intern_add(&profile->tasks, &task, sizeof task, &ret->task);
 }
 
-/* Tells a sample what is true of its process, which is looked up once for many samples. */
-static int take_process(struct locator *locator, struct profile_sample *sample,
-                        struct coming *coming)
+/* Tells a sample what is true of its task, which is looked up once for many samples. */
+static int take_task(struct locator *locator, struct profile_sample *sample, struct coming *coming)
 {
-    struct known_process *known = &locator->processes[sample->pid % KNOWN_PROCESSES];
-    bool is_known = known->pid == sample->pid && known->segment == sample->segment &&
-                    known->from_ns <= sample->time_ns && sample->time_ns < known->until_ns;
-    int r = is_known ? 0 : find_process(locator, sample, known);
-    sample->owner = known->owner;
-    sample->process_name = known->name;
+    struct known_task *known = &locator->tasks[sample->task];
+    bool is_known = known->from_ns <= sample->time_ns && sample->time_ns < known->until_ns;
+    int r = is_known ? 0 : find_task(locator, sample->task, sample->time_ns, known);
+    sample->task = known->task;
     *coming = (struct coming){
         .mappings = known->mappings,
         .key =
             {
-                .process = known->number << KEY_PROCESS_SHIFT |
+                .process = known->process << KEY_PROCESS_SHIFT |
                            (sample->closed != 0 ? KEY_IS_LOST : 0) |
                            (sample->in_kernel ? KEY_IN_KERNEL : 0),
                 .user_stack = sample->user_stack,
@@ -530,14 +529,15 @@ static int look_ahead(struct locator *locator, size_t at)
     int r = 0;
     if (left > AHEAD) {
         struct profile_sample *sample = &profile->samples[at + AHEAD];
-        r = take_process(locator, sample, &locator->coming[at % AHEAD]);
+        r = take_task(locator, sample, &locator->coming[at % AHEAD]);
         __builtin_prefetch(met_stack(locator, sample));
     }
     if (left > AHEAD / 2) {
         fetch_further(locator, at + AHEAD / 2);
     }
-    if (left > AHEAD / 4 && locator->coming[(at + AHEAD / 4) % AHEAD].hash != 0) {
-        intern_fetch_item(&locator->further.keys, locator->coming[(at + AHEAD / 4) % AHEAD].hash);
+    const struct coming *soon = &locator->coming[(at + AHEAD / 4) % AHEAD];
+    if (left > AHEAD / 4 && soon->hash != 0) {
+        intern_fetch_item(&locator->further.keys, soon->hash, sizeof soon->key);
     }
     return r;
 }
@@ -548,7 +548,7 @@ int locator_go(struct locator *locator, size_t end)
     int r = 0;
     for (size_t i = 0;
          locator->sample_count == 0 && i < AHEAD && i < profile->sample_count && r == 0; i++) {
-        r = take_process(locator, &profile->samples[i], &locator->coming[i]);
+        r = take_task(locator, &profile->samples[i], &locator->coming[i]);
     }
     for (; locator->sample_count < end && r == 0; locator->sample_count++) {
         size_t at = locator->sample_count;

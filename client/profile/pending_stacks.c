@@ -84,7 +84,8 @@ int pending_stacks_add(struct pending_stacks *pending, struct profile *profile,
     intern_fetch_slot(&profile->stacks, pending->ring[at].hash);
     if (pending->count > PENDING_MAX / 2) {
         size_t half_way = (at + PENDING_MAX / 2) % PENDING_MAX;
-        intern_fetch_item(&profile->stacks, pending->ring[half_way].hash);
+        intern_fetch_item(&profile->stacks, pending->ring[half_way].hash,
+                          pending->ring[half_way].count * sizeof *stack);
     }
     return 0;
 }

@@ -104,8 +104,9 @@ uint64_t place_instruction(const struct stack_place *place)
 static struct mapping_process *find_process(const struct profile *profile,
                                             const struct profile_sample *sample, bool is_kernel)
 {
-    return mappings_process(&profile->tables->mappings, sample->segment,
-                            is_kernel ? PROFILE_PID_OUTSIDE : sample->pid);
+    const struct profile_task *task = profile_task(profile, sample->task);
+    return mappings_process(&profile->tables->mappings, task->segment,
+                            is_kernel ? PROFILE_PID_OUTSIDE : task->pid);
 }
 
 const struct mapping *place_mapping(const struct profile *profile,

@@ -50,10 +50,10 @@ struct demangler *profile_demangler(struct profile *profile)
     return &profile->tables->symbols.demangler;
 }
 
-uint32_t profile_thread_name(const struct profile *profile, const struct profile_sample *sample)
+const struct profile_task *profile_task(const struct profile *profile, uint32_t task)
 {
-    return names_find(&profile->tables->names, sample->segment, sample->pid, sample->tid,
-                      sample->time_ns);
+    size_t size_bytes = 0;
+    return intern_bytes(&profile->tasks, task, &size_bytes);
 }
 
 const struct profile_owner *profile_owner(const struct profile *profile, uint32_t owner)
@@ -70,7 +70,8 @@ bool profile_owner_is_named(const struct profile *profile, uint32_t owner)
 uint32_t profile_label(const struct profile *profile, const struct profile_sample *sample,
                        enum profile_label label)
 {
-    return owners_label(&profile->tables->owners, sample->owner, label);
+    return owners_label(&profile->tables->owners, profile_task(profile, sample->task)->owner,
+                        label);
 }
 
 enum profile_rooted profile_rooted(const struct profile_sample *sample)
@@ -91,9 +92,12 @@ enum profile_rooted profile_rooted(const struct profile_sample *sample)
 
 bool profile_is_kernel_thread(const struct profile *profile, const struct profile_sample *sample)
 {
-    return sample->user_stack == 0 && sample->rest_stack == 0 && sample->closed == 0 &&
-           sample->pid != PROFILE_PID_OUTSIDE && sample->pid != PROFILE_PID_EXITED &&
-           mappings_process(&profile->tables->mappings, sample->segment, sample->pid) == NULL;
+    if (sample->user_stack != 0 || sample->rest_stack != 0 || sample->closed != 0) {
+        return false;
+    }
+    const struct profile_task *task = profile_task(profile, sample->task);
+    return task->pid != PROFILE_PID_OUTSIDE && task->pid != PROFILE_PID_EXITED &&
+           mappings_process(&profile->tables->mappings, task->segment, task->pid) == NULL;
 }
 
 /* A number of at least 1 in an object, else 0. */

@@ -6,14 +6,16 @@
 #include "profile.h"
 
 #include "cleanup.h"
+#include "huge_pages.h"
 #include "located_stacks.h"
 #include "tables.h"
 
 struct profile *profile_free(struct profile *profile)
 {
     if (profile != NULL) {
-        free(profile->samples);
+        huge_pages_free(profile->samples, profile->sample_capacity * sizeof *profile->samples);
         intern_done(&profile->texts);
+        intern_done(&profile->tasks);
         intern_done(&profile->stacks);
         intern_done(&profile->chains);
         intern_done(&profile->frames);

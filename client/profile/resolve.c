@@ -104,7 +104,9 @@ static int settle(struct resolver *resolver)
     struct profile *profile = resolver->profile;
     int r = 0;
     for (size_t i = 0; i < resolver->new_count; i++) {
-        intern_fetch_item(&profile->chains, resolver->new_chains[i].hash);
+        const struct new_chain *made = &resolver->new_chains[i];
+        intern_fetch_item(&profile->chains, made->hash,
+                          made->list.count * sizeof *made->list.frames);
     }
     for (size_t i = 0; i < resolver->new_count && r == 0; i++) {
         const struct new_chain *made = &resolver->new_chains[i];

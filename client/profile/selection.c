@@ -262,7 +262,8 @@ static bool has_unit(const struct selection *selection, const struct profile *pr
 static bool has_owner(const struct selection *selection, const struct profile *profile,
                       const struct profile_sample *sample)
 {
-    const struct profile_owner *owner = profile_owner(profile, sample->owner);
+    const struct profile_owner *owner =
+        profile_owner(profile, profile_task(profile, sample->task)->owner);
     for (size_t i = 0; i < selection->uid_count; i++) {
         if (owner->uid != PROFILE_UID_UNKNOWN && owner->uid == selection->uids[i]) {
             return true;
@@ -277,14 +278,14 @@ static bool has_owner(const struct selection *selection, const struct profile *p
 static bool has_task(const struct selection *selection, const struct profile *profile,
                      const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(profile, sample->task);
     if (!names_tasks(selection) || has_owner(selection, profile, sample) ||
-        has_number(selection->pids, selection->pid_count, sample->pid) ||
-        has_number(selection->tids, selection->tid_count, sample->tid)) {
+        has_number(selection->pids, selection->pid_count, task->pid) ||
+        has_number(selection->tids, selection->tid_count, task->tid)) {
         return true;
     }
-    uint32_t thread =
-        selection->comm_count == 0 ? INTERN_NONE : profile_thread_name(profile, sample);
-    return selection->comm_count > 0 && (has_name(selection, profile, sample->process_name) ||
+    uint32_t thread = selection->comm_count == 0 ? INTERN_NONE : task->thread_name;
+    return selection->comm_count > 0 && (has_name(selection, profile, task->process_name) ||
                                          has_name(selection, profile, thread));
 }
 

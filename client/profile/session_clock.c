@@ -158,7 +158,7 @@ static void move_times(struct profile *profile, const struct clocks *clocks)
     profile->last_ns = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         struct profile_sample *sample = &profile->samples[i];
-        move(&sample->time_ns, clocks, sample->segment);
+        move(&sample->time_ns, clocks, profile_task(profile, sample->task)->segment);
         profile->first_ns =
             sample->time_ns < profile->first_ns ? sample->time_ns : profile->first_ns;
         profile->last_ns = sample->time_ns > profile->last_ns ? sample->time_ns : profile->last_ns;

@@ -39,7 +39,7 @@ _Static_assert(SYMBOLS_MODULES_MAX - 1 <= UINT32_MAX >> OWNER_SHIFT, "an owner h
 int spots_init(struct spots *spots)
 {
     *spots = (struct spots){
-        .slots = calloc(SLOTS_MIN, sizeof *spots->slots),
+        .slots = huge_pages_new(SLOTS_MIN * sizeof *spots->slots),
         .slot_count = SLOTS_MIN,
         .count = SPOTS_NAMED,
     };
@@ -50,7 +50,7 @@ int spots_init(struct spots *spots)
 void spots_done(struct spots *spots)
 {
     free(spots->spots);
-    free(spots->slots);
+    huge_pages_free(spots->slots, spots->slot_count * sizeof *spots->slots);
     free(spots->answers);
     free(spots->of_symbols);
     free(spots->unnamed);
@@ -81,11 +81,10 @@ static struct spot_slot *find_slot(const struct spots *spots, uint64_t hash, uin
 static int double_slots(struct spots *spots)
 {
     struct spots doubled = {.slot_count = spots->slot_count * 2};
-    doubled.slots = calloc(doubled.slot_count, sizeof *doubled.slots);
+    doubled.slots = huge_pages_new(doubled.slot_count * sizeof *doubled.slots);
     if (doubled.slots == NULL) {
         return -ENOMEM;
     }
-    huge_pages_want(doubled.slots, doubled.slot_count * sizeof *doubled.slots);
     for (size_t i = 0; i < spots->slot_count; i++) {
         const struct spot_slot *slot = &spots->slots[i];
         if (slot->spot != 0) {
@@ -93,7 +92,7 @@ static int double_slots(struct spots *spots)
             *find_slot(&doubled, hash, slot->owner, slot->vaddr) = *slot;
         }
     }
-    free(spots->slots);
+    huge_pages_free(spots->slots, spots->slot_count * sizeof *spots->slots);
     spots->slots = doubled.slots;
     spots->slot_count = doubled.slot_count;
     return 0;

@@ -3,7 +3,7 @@
 /*
  * Counts samples into the rows of a report. A row has a key, which is interned, so the number of a
  * key is the number of its row. Functions and modules are counted once for each different chain of
- * frames, processes and threads once for each sample.
+ * frames, processes and threads once for each task, CPUs once for each sample.
  */
 #include "report.h"
 
@@ -126,6 +126,19 @@ static int make_function_rows(struct builder *builder)
     return 0;
 }
 
+uint32_t report_key(const struct report *report, const struct profile *profile, size_t sample)
+{
+    switch (report->keys_are_of) {
+    case REPORT_KEYS_OF_CHAINS:
+        return report->keys[profile->samples[sample].chain];
+    case REPORT_KEYS_OF_TASKS:
+        return report->keys[profile->samples[sample].task];
+    case REPORT_KEYS_OF_SAMPLES:
+        break;
+    }
+    return report->keys[sample];
+}
+
 /* Counts a chain of frames that `count` samples have. Returns the row that they are in. */
 static uint32_t count_chain(struct builder *builder, uint32_t chain, uint64_t count)
 {
@@ -162,7 +175,7 @@ static int build_from_frames(struct builder *builder)
     for (size_t i = 0; i < profile->sample_count; i++) {
         builder->chain_counts[profile->samples[i].chain]++;
     }
-    builder->report->keys_are_of_chains = true;
+    builder->report->keys_are_of = REPORT_KEYS_OF_CHAINS;
     for (size_t i = 0; i < chain_count; i++) {
         if (builder->chain_counts[i] > 0) {
             builder->report->keys[i] = count_chain(builder, (uint32_t)i, builder->chain_counts[i]);
@@ -175,11 +188,12 @@ static int build_from_frames(struct builder *builder)
 static struct report_row describe(const struct builder *builder,
                                   const struct profile_sample *sample)
 {
+    const struct profile_task *task = profile_task(builder->profile, sample->task);
     struct report_row row = {
-        .name = sample->process_name,
+        .name = task->process_name,
         .module = INTERN_NONE,
         .build_id = INTERN_NONE,
-        .process = sample->process_name,
+        .process = task->process_name,
         .file = INTERN_NONE,
     };
     switch (builder->report->by) {
@@ -189,18 +203,18 @@ static struct report_row describe(const struct builder *builder,
         row.cpu = sample->cpu;
         break;
     case REPORT_BY_THREAD: {
-        uint32_t name = profile_thread_name(builder->profile, sample);
+        uint32_t name = task->thread_name;
         /* A leader may be told as the process only. */
-        row.name = name == INTERN_NONE ? sample->process_name : name;
+        row.name = name == INTERN_NONE ? task->process_name : name;
         row.has_tid = true;
-        row.tid = sample->tid;
+        row.tid = task->tid;
         row.has_pid = true;
-        row.pid = sample->pid;
+        row.pid = task->pid;
         break;
     }
     case REPORT_BY_PROCESS:
         row.has_pid = true;
-        row.pid = sample->pid;
+        row.pid = task->pid;
         break;
     case REPORT_BY_UNIT:
         row.name = profile_label(builder->profile, sample, PROFILE_LABEL_UNIT);
@@ -227,8 +241,9 @@ static struct report_row describe(const struct builder *builder,
 static int is_new_process(struct builder *builder, const struct profile_sample *sample,
                           uint32_t row, bool *ret_is_new)
 {
+    const struct profile_task *task = profile_task(builder->profile, sample->task);
     const struct process_key key = {
-        .pid = sample->pid, .segment = sample->segment, .name = sample->process_name, .row = row};
+        .pid = task->pid, .segment = task->segment, .name = task->process_name, .row = row};
     uint32_t item = 0;
     size_t known_count = builder->processes.item_count;
     int r = intern_add(&builder->processes, &key, sizeof key, &item);
@@ -236,8 +251,9 @@ static int is_new_process(struct builder *builder, const struct profile_sample *
     return r;
 }
 
-static int count_sample(struct builder *builder, const struct profile_sample *sample,
-                        uint32_t *ret_key)
+/* Finds the row of a sample, and counts its process there. */
+static int find_sample_row(struct builder *builder, const struct profile_sample *sample,
+                           uint32_t *ret_row)
 {
     struct report_row row = describe(builder, sample);
     struct row_key key = {
@@ -247,31 +263,61 @@ static int count_sample(struct builder *builder, const struct profile_sample *sa
         .name = row.name,
         .process = row.process,
     };
-    uint32_t index = 0;
     bool is_new = false;
-    int r = find_row(builder, &key, &row, &index);
+    int r = find_row(builder, &key, &row, ret_row);
     if (r == 0 && report_counts_processes(builder->report->by)) {
-        r = is_new_process(builder, sample, index, &is_new);
+        r = is_new_process(builder, sample, *ret_row, &is_new);
     }
     if (r == 0) {
-        builder->report->rows[index].self++;
-        builder->report->rows[index].total++;
-        builder->report->rows[index].process_count += is_new;
-        *ret_key = index;
+        builder->report->rows[*ret_row].process_count += is_new;
     }
     return r;
 }
 
+static void count_in(struct report *report, uint32_t row)
+{
+    report->rows[row].self++;
+    report->rows[row].total++;
+}
+
+static int build_from_tasks(struct builder *builder)
+{
+    const struct profile *profile = builder->profile;
+    size_t task_count = profile->tasks.item_count;
+    uint32_t *keys = calloc(task_count + 1, sizeof *keys);
+    builder->report->keys = keys;
+    builder->report->keys_are_of = REPORT_KEYS_OF_TASKS;
+    if (keys == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < task_count; i++) {
+        keys[i] = INTERN_NONE;
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct profile_sample *sample = &profile->samples[i];
+        if (keys[sample->task] == INTERN_NONE &&
+            find_sample_row(builder, sample, &keys[sample->task]) < 0) {
+            return -ENOMEM;
+        }
+        count_in(builder->report, keys[sample->task]);
+    }
+    return 0;
+}
+
 static int build_from_samples(struct builder *builder)
 {
+    const struct profile *profile = builder->profile;
     int r = 0;
-    builder->report->keys =
-        calloc(builder->profile->sample_count + 1, sizeof *builder->report->keys);
+    builder->report->keys = calloc(profile->sample_count + 1, sizeof *builder->report->keys);
+    builder->report->keys_are_of = REPORT_KEYS_OF_SAMPLES;
     if (builder->report->keys == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < builder->profile->sample_count && r == 0; i++) {
-        r = count_sample(builder, &builder->profile->samples[i], &builder->report->keys[i]);
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        r = find_sample_row(builder, &profile->samples[i], &builder->report->keys[i]);
+        if (r == 0) {
+            count_in(builder->report, builder->report->keys[i]);
+        }
     }
     return r;
 }
@@ -331,10 +377,12 @@ int report_build(const struct profile *profile, enum report_by by, enum report_s
     case REPORT_BY_PROCESS:
     case REPORT_BY_COMMAND:
     case REPORT_BY_THREAD:
-    case REPORT_BY_CPU:
     case REPORT_BY_UNIT:
     case REPORT_BY_CONTAINER:
     case REPORT_BY_USER:
+        r = build_from_tasks(&builder);
+        break;
+    case REPORT_BY_CPU:
         r = build_from_samples(&builder);
         break;
     }

@@ -54,8 +54,7 @@ int report_take_series(const struct profile *profile, size_t limit, size_t lengt
         report->rows[i].series = of_key[report->rows[i].key];
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        size_t at = report->keys_are_of_chains ? profile->samples[i].chain : i;
-        uint64_t *series = of_key[report->keys[at]];
+        uint64_t *series = of_key[report_key(report, profile, i)];
         uint64_t second = (profile->samples[i].time_ns - profile->first_ns) / NANOSECONDS;
         if (series != NULL) {
             series[second / report->series_seconds]++;

@@ -2,8 +2,7 @@
 
 /*
  * Counts the samples of a recording by what its summary says of them. Each chain has the class of
- * its leaf, so a sample costs a few additions; a process is looked up only where it is another than
- * that of the sample before.
+ * its leaf, and a task is looked up once for all of its samples, so a sample costs a few additions.
  */
 #include "summary.h"
 
@@ -35,7 +34,8 @@ struct counting {
     uint64_t *unnamed_counts;         /* owned; by module */
     struct intern processes;          /* struct process_key */
     struct summary_command *commands; /* owned; by text */
-    struct process_key last;
+    uint64_t *task_counts;            /* owned; by task, of those that are none of the kernel's */
+    uint64_t quality_counts[UINT8_MAX + 1];
 };
 
 static void counting_done(struct counting *counting)
@@ -44,6 +44,7 @@ static void counting_done(struct counting *counting)
     free(counting->made_counts);
     free(counting->unnamed_counts);
     free(counting->commands);
+    free(counting->task_counts);
     intern_done(&counting->processes);
 }
 
@@ -76,8 +77,10 @@ static int begin(struct counting *counting)
     counting->made_counts = calloc(text_count + 1, sizeof *counting->made_counts);
     counting->unnamed_counts = calloc(profile->module_count + 1, sizeof *counting->unnamed_counts);
     counting->commands = calloc(text_count + 1, sizeof *counting->commands);
+    counting->task_counts = calloc(profile->tasks.item_count + 1, sizeof *counting->task_counts);
     if (counting->classes == NULL || counting->made_counts == NULL ||
-        counting->unnamed_counts == NULL || counting->commands == NULL) {
+        counting->unnamed_counts == NULL || counting->commands == NULL ||
+        counting->task_counts == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < chain_count; i++) {
@@ -86,24 +89,24 @@ static int begin(struct counting *counting)
     return 0;
 }
 
-static void count_rooted(struct summary *summary, enum profile_rooted rooted)
+static void count_rooted(struct summary *summary, enum profile_rooted rooted, uint64_t count)
 {
     switch (rooted) {
     case PROFILE_STACK_NONE:
-        summary->none_count++;
+        summary->none_count += count;
         break;
     case PROFILE_STACK_COMPLETE:
-        summary->complete_count++;
+        summary->complete_count += count;
         break;
     case PROFILE_STACK_UNPROVED:
-        summary->unproved_count++;
+        summary->unproved_count += count;
         break;
     case PROFILE_STACK_TRUNCATED:
-        summary->truncated_count++;
+        summary->truncated_count += count;
         break;
     case PROFILE_STACK_STITCHED:
-        summary->truncated_count++;
-        summary->stitched_count++;
+        summary->truncated_count += count;
+        summary->stitched_count += count;
         break;
     }
 }
@@ -118,7 +121,7 @@ static void count_leaf(struct counting *counting, const struct profile_sample *s
         break;
     case FRAME_MADE:
         counting->summary->made_count++;
-        counting->made_counts[sample->process_name]++;
+        counting->made_counts[profile_task(counting->profile, sample->task)->process_name]++;
         break;
     case FRAME_UNNAMED:
         counting->summary->unnamed_count++;
@@ -127,36 +130,48 @@ static void count_leaf(struct counting *counting, const struct profile_sample *s
     }
 }
 
-static int count_command(struct counting *counting, const struct profile_sample *sample)
+/* Counts the samples of a task for its command. */
+static int count_command(struct counting *counting, uint32_t number, uint64_t count)
 {
-    const struct process_key key = {sample->pid, sample->segment, sample->process_name};
+    const struct profile_task *task = profile_task(counting->profile, number);
+    const struct process_key key = {task->pid, task->segment, task->process_name};
     struct summary_command *command = &counting->commands[key.name];
-    command->name = key.name;
-    command->sample_count++;
-    if (memcmp(&key, &counting->last, sizeof key) == 0) {
-        return 0;
-    }
     uint32_t item = 0;
     size_t known_count = counting->processes.item_count;
     int r = intern_add(&counting->processes, &key, sizeof key, &item);
-    if (r == 0) {
-        counting->last = key;
-        command->process_count += item == known_count;
-    }
+    command->name = key.name;
+    command->sample_count += count;
+    command->process_count += item == known_count;
     return r;
 }
 
-static int count_sample(struct counting *counting, const struct profile_sample *sample)
+static void count_sample(struct counting *counting, const struct profile_sample *sample)
 {
     struct summary *summary = counting->summary;
-    count_rooted(summary, profile_rooted(sample));
+    counting->quality_counts[sample->quality]++;
     count_leaf(counting, sample);
     bool is_kernel_thread = profile_is_kernel_thread(counting->profile, sample);
     bool in_kernel = is_kernel_thread || sample->in_kernel;
     summary->kernel_thread_count += is_kernel_thread;
     summary->in_kernel_count += in_kernel;
     summary->kernel_unseen_count += in_kernel && sample->kernel_stack == 0;
-    return is_kernel_thread ? 0 : count_command(counting, sample);
+    counting->task_counts[sample->task] += !is_kernel_thread;
+}
+
+/* Counts what samples were counted by. */
+static int count_up(struct counting *counting)
+{
+    int r = 0;
+    for (unsigned i = 0; i <= UINT8_MAX; i++) {
+        const struct profile_sample sample = {.quality = (uint8_t)i};
+        count_rooted(counting->summary, profile_rooted(&sample), counting->quality_counts[i]);
+    }
+    for (size_t i = 0; i < counting->profile->tasks.item_count && r == 0; i++) {
+        if (counting->task_counts[i] > 0) {
+            r = count_command(counting, (uint32_t)i, counting->task_counts[i]);
+        }
+    }
+    return r;
 }
 
 /* The item that has most; INTERN_NONE where none has any. */
@@ -191,8 +206,9 @@ int summary_take(const struct profile *profile, struct summary *ret)
     cleanup_(counting_done) struct counting counting = {.profile = profile, .summary = &summary};
     int r = begin(&counting);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        r = count_sample(&counting, &profile->samples[i]);
+        count_sample(&counting, &profile->samples[i]);
     }
+    r = r < 0 ? r : count_up(&counting);
     if (r < 0) {
         return r;
     }

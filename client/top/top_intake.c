@@ -123,15 +123,15 @@ static int find_process(struct top_intake *intake, const struct profile_sample *
                         uint32_t *ret)
 {
     const struct profile *profile = live_profile_get(intake->live);
-    struct known_process *known = &intake->processes[sample->pid % KNOWN_PROCESSES];
+    const struct profile_task *task = profile_task(profile, sample->task);
+    struct known_process *known = &intake->processes[task->pid % KNOWN_PROCESSES];
     int r = 0;
-    if (known->number == 0 || known->pid != sample->pid || known->name != sample->process_name ||
-        known->owner != sample->owner) {
+    if (known->number == 0 || known->pid != task->pid || known->name != task->process_name ||
+        known->owner != task->owner) {
         uint32_t unit = profile_label(profile, sample, PROFILE_LABEL_UNIT);
-        r = top_model_process(intake->model, sample->pid,
-                              profile_text(profile, sample->process_name),
+        r = top_model_process(intake->model, task->pid, profile_text(profile, task->process_name),
                               profile_text(profile, unit), ret);
-        *known = (struct known_process){sample->pid, sample->process_name, sample->owner,
+        *known = (struct known_process){task->pid, task->process_name, task->owner,
                                         r == 0 ? *ret + 1 : 0};
     }
     *ret = known->number - 1;

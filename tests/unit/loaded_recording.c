@@ -32,7 +32,7 @@ static void join_user_stack(const struct profile *profile, const struct profile_
 
 static const char *name_of(const struct profile *profile, const struct profile_sample *sample)
 {
-    uint32_t text = profile_thread_name(profile, sample);
+    uint32_t text = profile_task(profile, sample->task)->thread_name;
     return text == INTERN_NONE ? "" : profile_text(profile, text);
 }
 
@@ -61,13 +61,13 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
         struct loaded_sample *loaded_sample = &loaded->samples[i];
         *loaded_sample = (struct loaded_sample){
             .time_ns = sample->time_ns,
-            .pid = sample->pid,
-            .tid = sample->tid,
+            .pid = profile_task(profile, sample->task)->pid,
+            .tid = profile_task(profile, sample->task)->tid,
             .cpu = sample->cpu,
             .quality = sample->quality,
             .closed = sample->closed,
             .thread = name_of(profile, sample),
-            .process = profile_text(profile, sample->process_name),
+            .process = profile_text(profile, profile_task(profile, sample->task)->process_name),
             .function = profile_text(profile, profile_frame(profile, chain[0])->name),
             .number = i,
         };

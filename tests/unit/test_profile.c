@@ -93,7 +93,8 @@ TEST(finds_the_function_of_every_address)
         add_symbol(recording, "ab", "/bin/p", start, name, sizes[i]);
     }
     struct profile *profile = load_recording(recording);
-    uint32_t symbols = defined_symbols(profile, profile->samples[0].segment, 0);
+    uint32_t symbols =
+        defined_symbols(profile, profile_task(profile, profile->samples[0].task)->segment, 0);
     assert_int_not_equal(symbols, INTERN_NONE);
     for (uint64_t address = 0; address < OVERLAP_END + 10; address++) {
         char expected[24] = "";

@@ -68,7 +68,8 @@ static void assert_sample(const struct profile *profile, size_t number, uint64_t
     int64_t offset_ns = 0;
     assert_true(profile_wall_offset_ns(profile, &offset_ns));
     assert_int_equal(sample->time_ns + (uint64_t)offset_ns, wall_ns);
-    assert_string_equal(profile_text(profile, sample->process_name), name);
+    assert_string_equal(profile_text(profile, profile_task(profile, sample->task)->process_name),
+                        name);
     const struct profile_frame *frame = profile_frame(profile, chain[0]);
     assert_string_equal(profile_text(profile, profile->modules[frame->module].name), name);
 }

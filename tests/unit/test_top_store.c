@@ -82,7 +82,9 @@ static const char *names_in(const struct top_store *store)
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
         (void)strcat(text, i == 0 ? "" : " ");
-        (void)strcat(text, profile_text(profile, profile->samples[i].process_name));
+        (void)strcat(
+            text,
+            profile_text(profile, profile_task(profile, profile->samples[i].task)->process_name));
     }
     (void)profile_free(profile);
     free(copy);

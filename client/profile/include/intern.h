@@ -45,7 +45,7 @@ int intern_add(struct intern *table, const void *bytes, size_t size_bytes, uint3
  */
 uint32_t intern_hash(const void *bytes, size_t size_bytes);
 void intern_fetch_slot(const struct intern *table, uint32_t hash);
-void intern_fetch_item(const struct intern *table, uint32_t hash);
+void intern_fetch_item(const struct intern *table, uint32_t hash, size_t size_bytes);
 int intern_add_hashed(struct intern *table, uint32_t hash, const void *bytes, size_t size_bytes,
                       uint32_t *ret_item);
 

@@ -47,18 +47,25 @@ enum profile_rooted {
     PROFILE_STACK_UNPROVED, /* at its root, by a frame pointer that is not proved to be one */
 };
 
-struct profile_sample {
-    uint64_t time_ns; /* of the clock that all of the recording has; profile_wall_offset_ns() */
+/* A thread, as long as nothing of it changes. Two tasks are one if all their members are equal. */
+struct profile_task {
     uint64_t pid;
     uint64_t tid;
+    uint32_t segment;      /* of the file: what its pid, and its stacks' addresses, belong to */
+    uint32_t process_name; /* of `texts`; set by resolving, as the next two */
+    uint32_t thread_name;  /* of `texts`; INTERN_NONE where the recording has none */
+    uint32_t owner;        /* for profile_owner() */
+};
+
+/* There are millions: each byte counts. */
+struct profile_sample {
+    uint64_t time_ns; /* of the clock that all of the recording has; profile_wall_offset_ns() */
+    uint32_t task;    /* of `tasks` */
     uint32_t cpu;
-    uint32_t segment;      /* of the file: what its pid, and its stack's addresses, belong to */
     uint32_t user_stack;   /* of `stacks`; addresses */
     uint32_t rest_stack;   /* of `stacks`; where it goes on, as others do */
     uint32_t kernel_stack; /* of `stacks` */
     uint32_t chain;        /* of `chains`; frames, leaf first, never empty; set by resolving */
-    uint32_t process_name; /* of `texts`; set by resolving */
-    uint32_t owner;        /* for profile_owner(); set by resolving */
     union {
         uint32_t group;   /* the continuation that it is a part of, or INTERN_NONE */
         uint32_t located; /* of `located`, in its place once it is resolved */
@@ -127,6 +134,8 @@ struct profile {
     size_t sample_capacity;
     size_t sample_count;
     struct intern texts;
+    struct intern tasks;            /* struct profile_task; of samples, and of them before they
+                                     * were resolved */
     struct intern stacks;           /* arrays of uint64_t, leaf first; item 0 is the empty one */
     struct intern chains;           /* arrays of uint32_t: items of `frames` */
     struct intern frames;           /* struct profile_frame */
@@ -196,8 +205,8 @@ uint64_t profile_made_bytes_max(const struct profile *profile);
 /* What makes names readable; borrowed. */
 struct demangler *profile_demangler(struct profile *profile);
 
-/* The name of a sample's thread, of `texts`; INTERN_NONE where the recording has none. */
-uint32_t profile_thread_name(const struct profile *profile, const struct profile_sample *sample);
+/* A task by the number that samples have; borrowed, until tasks are added. */
+const struct profile_task *profile_task(const struct profile *profile, uint32_t task);
 
 /* An owner by the number that samples have; borrowed. Where nothing is known, no member is. */
 const struct profile_owner *profile_owner(const struct profile *profile, uint32_t owner);

@@ -56,14 +56,21 @@ struct report_row {
     uint64_t total;
 };
 
+/* What has one row for all of its samples. */
+enum report_keys {
+    REPORT_KEYS_OF_CHAINS,
+    REPORT_KEYS_OF_TASKS,
+    REPORT_KEYS_OF_SAMPLES, /* nothing but each sample itself */
+};
+
 struct report {
     enum report_by by;
     enum report_sort sort;
     struct report_row *rows; /* owned; by what `sort` says, then the other, then name */
     size_t row_count;
     uint64_t sample_count;
-    uint32_t *keys;          /* owned; of the row that a sample is in itself, by chain or sample */
-    bool keys_are_of_chains; /* else of samples */
+    uint32_t *keys; /* owned; of the row that a sample is in itself; report_key() */
+    enum report_keys keys_are_of;
     uint64_t *series_counts; /* owned; of the rows that have a series */
     size_t series_length;    /* parts of the time; 0: no row has a series */
     uint64_t series_seconds; /* of each part */
@@ -78,6 +85,9 @@ bool report_counts_processes(enum report_by by);
 int report_build(const struct profile *profile, enum report_by by, enum report_sort sort,
                  struct report *ret);
 void report_done(struct report *report);
+
+/* The key of the row that a sample is in itself: that of a sample of the report's profile. */
+uint32_t report_key(const struct report *report, const struct profile *profile, size_t sample);
 
 /*
  * Gives the first rows, at most `limit` of them (0: all), a series over the time of the recording:
