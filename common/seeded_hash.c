@@ -88,13 +88,21 @@ uint64_t seeded_hash_of_file(const void *bytes, size_t size_bytes)
     const uint64_t *k = seeded_hash_key;
     const uint8_t *at = bytes;
     uint64_t hash = k[0] ^ fold_product(size_bytes ^ k[1], UINT64_C(0x9e3779b97f4a7c15));
-    uint64_t pair[2];
-    for (; size_bytes >= sizeof pair; size_bytes -= sizeof pair, at += sizeof pair) {
-        memcpy(pair, at, sizeof pair);
-        hash = fold_product(pair[0] ^ hash, pair[1] ^ k[1]);
+    uint64_t other = k[1];
+    uint64_t words[4];
+    for (; size_bytes >= sizeof words; size_bytes -= sizeof words, at += sizeof words) {
+        memcpy(words, at, sizeof words);
+        hash = fold_product(words[0] ^ hash, words[1] ^ k[1]);
+        other = fold_product(words[2] ^ other, words[3] ^ k[0]);
     }
-    memset(pair, 0, sizeof pair);
-    memcpy(pair, at, size_bytes);
-    hash = fold_product(pair[0] ^ hash, pair[1] ^ k[1]);
-    return fold_product(hash ^ k[0], UINT64_C(0xd6e8feb86659fd93) ^ k[1]);
+    for (; size_bytes >= sizeof words[0]; size_bytes -= sizeof words[0], at += sizeof words[0]) {
+        memcpy(words, at, sizeof words[0]);
+        hash = fold_product(words[0] ^ hash, UINT64_C(0xa0761d6478bd642f) ^ k[1]);
+    }
+    if (size_bytes > 0) {
+        words[0] = 0;
+        memcpy(words, at, size_bytes);
+        hash = fold_product(words[0] ^ hash, UINT64_C(0xe7037ed1a0b428db) ^ k[1]);
+    }
+    return fold_product(hash ^ k[0], other ^ UINT64_C(0xd6e8feb86659fd93));
 }
