@@ -250,36 +250,48 @@ static int read_event(struct fxt_cursor *cursor, struct fxt_record *ret)
     return r;
 }
 
-/* Takes the word of a field, if the sample has it. */
-static inline int take_field(struct fxt_cursor *cursor, uint64_t fields, uint64_t field,
+/* What of a sample has not been taken. It stays in registers, as a cursor does not. */
+struct sample_words {
+    const uint64_t *at;
+    size_t left;
+};
+
+/* Takes the word of a field, if the sample has it; else the field is 0. */
+static inline int take_field(struct fxt_cursor *cursor, struct sample_words *words, bool has_field,
                              uint64_t *ret)
 {
-    return (fields & field) == 0 ? 0 : fxt_cursor_take_word(cursor, ret);
-}
-
-static int take_stack(struct fxt_cursor *cursor, uint64_t fields, uint64_t field,
-                      const uint64_t **ret_stack, size_t *ret_count)
-{
-    uint64_t count = 0;
-    if ((fields & field) == 0) {
+    *ret = 0;
+    if (!has_field) {
         return 0;
     }
-    int r = fxt_cursor_take_word(cursor, &count);
-    if (r < 0) {
-        return r;
+    if (words->left == 0) {
+        return fxt_cursor_refuse_short(cursor);
     }
-    if (count > cursor->words_left) {
-        return fxt_cursor_refuse(cursor, "a stack of %" PRIu64 " entries; words left: %zu", count,
-                                 cursor->words_left);
-    }
-    *ret_stack = (const uint64_t *)(const void *)cursor->at;
-    *ret_count = count;
-    cursor->at += count * FXT_WORD_BYTES;
-    cursor->words_left -= count;
+    *ret = *words->at++;
+    words->left--;
     return 0;
 }
 
-static int read_sample(struct fxt_cursor *cursor, struct fxt_sample *ret)
+static inline int take_stack(struct fxt_cursor *cursor, struct sample_words *words, bool has_stack,
+                             const uint64_t **ret_stack, size_t *ret_count)
+{
+    uint64_t count = 0;
+    int r = take_field(cursor, words, has_stack, &count);
+    if (r < 0) {
+        return r;
+    }
+    if (count > words->left) {
+        return fxt_cursor_refuse(cursor, "a stack of %" PRIu64 " entries; words left: %zu", count,
+                                 words->left);
+    }
+    *ret_stack = has_stack ? words->at : NULL;
+    *ret_count = count;
+    words->at += count;
+    words->left -= count;
+    return 0;
+}
+
+static int check_sample(struct fxt_cursor *cursor)
 {
     if (fxt_get(cursor->header, FXT_BLOB_NAME) != 0) {
         return fxt_cursor_refuse(cursor, "a sample has a name");
@@ -287,30 +299,40 @@ static int read_sample(struct fxt_cursor *cursor, struct fxt_sample *ret)
     if (fxt_get(cursor->header, FXT_BLOB_PAYLOAD_BYTES) != cursor->words_left * FXT_WORD_BYTES) {
         return fxt_cursor_refuse(cursor, "a sample's payload is not as long as its record");
     }
-    int r = fxt_cursor_take_word(cursor, &ret->fields);
-    if (r < 0) {
-        return r;
+    return 0;
+}
+
+/* Sets each member of `ret`. */
+static int read_sample(struct fxt_cursor *cursor, struct fxt_sample *ret)
+{
+    struct sample_words words = {(const uint64_t *)(const void *)cursor->at, cursor->words_left};
+    if (check_sample(cursor) < 0 || take_field(cursor, &words, true, &ret->fields) < 0) {
+        return -EBADMSG;
     }
-    uint64_t fields = ret->fields;
+    const uint64_t fields = ret->fields;
     if ((fields & ~FXT_SAMPLE_FIELDS_KNOWN) != 0) {
         return fxt_cursor_refuse(cursor, "unknown sample fields 0x%" PRIx64,
                                  fields & ~FXT_SAMPLE_FIELDS_KNOWN);
     }
-    if (take_field(cursor, fields, FXT_SAMPLE_CONTINUATION, &ret->continuation) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_CONTINUATION_COMPLETION,
+#define HAS(field) ((fields & (field)) != 0)
+    if (take_field(cursor, &words, HAS(FXT_SAMPLE_CONTINUATION), &ret->continuation) < 0 ||
+        take_field(cursor, &words, HAS(FXT_SAMPLE_CONTINUATION_COMPLETION),
                    &ret->continuation_completion) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_PID, &ret->pid) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_TID, &ret->tid) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_BOOT_TS, &ret->boot_ts_ns) < 0 ||
-        take_stack(cursor, fields, FXT_SAMPLE_USER_STACK, &ret->user_stack, &ret->user_count) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_CPU, &ret->cpu) < 0 ||
-        take_stack(cursor, fields, FXT_SAMPLE_KERNEL_STACK, &ret->kernel_stack,
+        take_field(cursor, &words, HAS(FXT_SAMPLE_PID), &ret->pid) < 0 ||
+        take_field(cursor, &words, HAS(FXT_SAMPLE_TID), &ret->tid) < 0 ||
+        take_field(cursor, &words, HAS(FXT_SAMPLE_BOOT_TS), &ret->boot_ts_ns) < 0 ||
+        take_stack(cursor, &words, HAS(FXT_SAMPLE_USER_STACK), &ret->user_stack, &ret->user_count) <
+            0 ||
+        take_field(cursor, &words, HAS(FXT_SAMPLE_CPU), &ret->cpu) < 0 ||
+        take_stack(cursor, &words, HAS(FXT_SAMPLE_KERNEL_STACK), &ret->kernel_stack,
                    &ret->kernel_count) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_QUALITY, &ret->quality) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_WEIGHT, &ret->weight) < 0 ||
-        take_field(cursor, fields, FXT_SAMPLE_EVENT, &ret->event) < 0) {
+        take_field(cursor, &words, HAS(FXT_SAMPLE_QUALITY), &ret->quality) < 0 ||
+        take_field(cursor, &words, HAS(FXT_SAMPLE_WEIGHT), &ret->weight) < 0 ||
+        take_field(cursor, &words, HAS(FXT_SAMPLE_EVENT), &ret->event) < 0) {
         return -EBADMSG;
     }
+#undef HAS
+    cursor->words_left = words.left;
     return fxt_cursor_check_end(cursor);
 }
 
@@ -505,6 +527,12 @@ static int check_header(struct fxt_reader *reader)
                : 0;
 }
 
+static bool is_sample(uint64_t header)
+{
+    return fxt_get(header, FXT_HEADER_TYPE) == FXT_TYPE_BLOB &&
+           fxt_get(header, FXT_BLOB_TYPE) == FXT_BLOB_SAMPLE;
+}
+
 int fxt_reader_next(struct fxt_reader *reader, const uint8_t *bytes, size_t size_bytes,
                     struct fxt_record *ret)
 {
@@ -524,24 +552,24 @@ int fxt_reader_next(struct fxt_reader *reader, const uint8_t *bytes, size_t size
     }
     cursor->at = bytes + FXT_WORD_BYTES;
     cursor->words_left = words - 1;
-    struct fxt_record record = {
-        .kind = FXT_RECORD_OTHER,
-        .type = (uint8_t)fxt_get(cursor->header, FXT_HEADER_TYPE),
-        .size_bytes = words * FXT_WORD_BYTES,
-        .offset_bytes = cursor->offset_bytes,
-    };
-    if (record.type != FXT_TYPE_METADATA) {
+    if (!is_sample(cursor->header)) { /* which sets all that it has */
+        *ret = (struct fxt_record){0};
+    }
+    ret->kind = FXT_RECORD_OTHER;
+    ret->type = (uint8_t)fxt_get(cursor->header, FXT_HEADER_TYPE);
+    ret->size_bytes = words * FXT_WORD_BYTES;
+    ret->offset_bytes = cursor->offset_bytes;
+    if (ret->type != FXT_TYPE_METADATA && cursor->tables.current == NULL) {
         r = fxt_tables_need_provider(&cursor->tables);
     }
     if (r == 0) {
-        r = read_record(cursor, &record);
+        r = read_record(cursor, ret);
     }
     if (r < 0) {
         return r;
     }
-    record.provider_id = cursor->tables.current == NULL ? 0 : cursor->tables.current->id;
-    cursor->offset_bytes += record.size_bytes;
+    ret->provider_id = cursor->tables.current == NULL ? 0 : cursor->tables.current->id;
+    cursor->offset_bytes += ret->size_bytes;
     reader->started = true;
-    *ret = record;
     return 1;
 }

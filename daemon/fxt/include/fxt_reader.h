@@ -61,7 +61,8 @@ struct fxt_reader *fxt_reader_free(struct fxt_reader *reader);
  *
  * Returns 1 and fills `ret`: the caller goes on at bytes + ret->size_bytes; 0: the record is not
  * whole yet (or `size_bytes` is 0); -EBADMSG: not FXT, or against the format; fxt_reader_error()
- * says what and at which offset; -ENOMEM. An error changes nothing: the same bytes give it again.
+ * says what and at which offset; -ENOMEM. An error changes nothing of the reader: the same bytes
+ * give it again. What is in `ret` means something after a 1 only.
  */
 int fxt_reader_next(struct fxt_reader *reader, const uint8_t *bytes, size_t size_bytes,
                     struct fxt_record *ret);
