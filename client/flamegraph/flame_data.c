@@ -17,6 +17,8 @@
 #define NS_PER_US   UINT64_C(1000)
 #define LABEL_BYTES 64 /* of the numbers behind a name */
 
+#define KNOWN_GROUPS ((size_t)256)
+
 /* Where a stack of the profile ends in the tree. */
 struct stack_end {
     uint32_t group; /* for which this holds */
@@ -29,6 +31,12 @@ struct step {
     uint32_t node;
 };
 
+/* A group that was looked up, so that it is not for each sample. */
+struct known_group {
+    uint32_t number;
+    uint32_t place; /* in the recording's groups, + 1; 0: there is none yet */
+};
+
 /* What is at hand while a recording is added. */
 struct adding {
     struct flame *flame;
@@ -39,7 +47,10 @@ struct adding {
     uint32_t *function_of;  /* owned; by frame of the profile */
     uint32_t truncated;     /* the function of "[truncated]" */
     struct stack_end *ends; /* owned; by chain, twice, the second of those that are truncated */
-    struct step *steps;     /* owned; outermost first */
+    uint32_t *group_of; /* owned; by task of the profile: the function that its stacks begin with */
+    struct intern group_numbers;
+    struct known_group known[KNOWN_GROUPS]; /* by number, as far as there is room */
+    struct step *steps;                     /* owned; outermost first */
     size_t step_capacity;
     size_t step_count;
 };
@@ -49,6 +60,8 @@ static void adding_done(struct adding *adding)
     free(adding->text_of);
     free(adding->function_of);
     free(adding->ends);
+    free(adding->group_of);
+    intern_done(&adding->group_numbers);
     free(adding->steps);
 }
 
@@ -67,9 +80,12 @@ void flame_done(struct flame *flame)
     intern_done(&flame->texts);
     intern_done(&flame->functions);
     intern_done(&flame->tasks);
-    intern_done(&flame->nodes);
+    flame_nodes_done(&flame->nodes);
     for (size_t i = 0; i < flame->recording_count; i++) {
-        free(flame->recordings[i].samples);
+        free(flame->recordings[i].order);
+        free(flame->recordings[i].nodes);
+        free(flame->recordings[i].task_of);
+        free(flame->recordings[i].groups);
     }
     *flame = (struct flame){0};
 }
@@ -84,12 +100,6 @@ const struct flame_task *flame_task(const struct flame *flame, uint32_t task)
 {
     size_t size_bytes = 0;
     return intern_bytes(&flame->tasks, task, &size_bytes);
-}
-
-const struct flame_node *flame_node(const struct flame *flame, uint32_t node)
-{
-    size_t size_bytes = 0;
-    return intern_bytes(&flame->nodes, node, &size_bytes);
 }
 
 static int add_text(struct adding *adding, uint32_t text, uint32_t *ret)
@@ -144,29 +154,33 @@ static int add_named(struct adding *adding, const char *name, enum flame_kind ki
 static int allocate(struct adding *adding)
 {
     const struct profile *profile = adding->profile;
+    struct flame_recording *recording = adding->recording;
+    size_t task_bytes = (profile->tasks.item_count + 1) * sizeof *recording->task_of;
     size_t text_bytes = (profile->texts.item_count + 1) * sizeof *adding->text_of;
     size_t end_bytes = (2 * profile->chains.item_count + 1) * sizeof *adding->ends;
     adding->text_of = malloc(text_bytes);
     adding->ends = malloc(end_bytes);
     adding->function_of = malloc((profile->frames.item_count + 1) * sizeof *adding->function_of);
-    adding->recording->samples =
-        malloc((profile->sample_count + 1) * sizeof *adding->recording->samples);
+    adding->group_of = malloc(task_bytes);
+    recording->task_of = malloc(task_bytes);
+    recording->order = malloc((profile->sample_count + 1) * sizeof *recording->order);
+    recording->nodes = malloc((profile->sample_count + 1) * sizeof *recording->nodes);
     if (adding->text_of == NULL || adding->ends == NULL || adding->function_of == NULL ||
-        adding->recording->samples == NULL) {
+        adding->group_of == NULL || recording->task_of == NULL || recording->order == NULL ||
+        recording->nodes == NULL) {
         return -ENOMEM;
     }
     memset(adding->text_of, 0xff, text_bytes);
     memset(adding->ends, 0xff, end_bytes);
+    memset(recording->task_of, 0xff, task_bytes);
     return 0;
 }
 
 static int begin(struct adding *adding)
 {
     const struct profile *profile = adding->profile;
-    const struct flame_node root = {INTERN_NONE, INTERN_NONE};
-    uint32_t item = 0;
     int r = allocate(adding);
-    r = r < 0 ? r : intern_add(&adding->flame->nodes, &root, sizeof root, &item);
+    r = r < 0 ? r : flame_nodes_begin(&adding->flame->nodes);
     r = r < 0 ? r : add_named(adding, "[truncated]", FLAME_MARKER, &adding->truncated);
     for (size_t i = 0; i < profile->frames.item_count && r == 0; i++) {
         r = add_function(adding, profile_frame(profile, (uint32_t)i), &adding->function_of[i]);
@@ -222,41 +236,134 @@ static size_t stack_of(const struct profile_sample *sample)
     return 2 * (size_t)sample->chain + (profile_rooted(sample) == PROFILE_STACK_TRUNCATED ? 1 : 0);
 }
 
-/* Takes all of a sample but its stack, of which only the number is noted. */
-static int add_sample(struct adding *adding, const struct profile_sample *sample, uint32_t number)
+static uint64_t time_us(const struct flame_recording *recording, uint32_t number)
 {
-    struct flame_sample added = {
-        .time_us = (sample->time_ns - adding->recording->origin_ns) / NS_PER_US,
-        .group = sample->cpu,
-        .node = number,
-    };
-    int r = add_task(adding, sample, &added.task);
-    if (r == 0 && adding->by != FLAME_BY_NOTHING) {
-        r = add_group(adding, added.task, &added.group);
-    }
-    adding->recording->samples[adding->recording->sample_count++] = added;
-    return r;
+    const struct profile_sample *sample = &recording->source->profile->samples[number];
+    return (sample->time_ns - recording->origin_ns) / NS_PER_US;
 }
 
-static int compare_samples(const void *left, const void *right)
+struct flame_sample flame_sample(const struct flame_recording *recording, size_t place)
 {
-    const struct flame_sample *a = left;
-    const struct flame_sample *b = right;
-    int r = compare_u64(a->group, b->group);
-    return r != 0 ? r : compare_u64(a->time_us, b->time_us);
+    uint32_t number = recording->order[place];
+    return (struct flame_sample){
+        .time_us = time_us(recording, number),
+        .task = recording->task_of[recording->source->profile->samples[number].task],
+        .node = recording->nodes[place],
+    };
+}
+
+/* The number of a sample's group. */
+static uint32_t group_number(const struct adding *adding, const struct profile_sample *sample)
+{
+    return adding->by == FLAME_BY_NOTHING ? sample->cpu : adding->group_of[sample->task];
+}
+
+/* The group of that number, made when it is first met. Borrowed; NULL when there is no memory. */
+static struct flame_group *find_group(struct adding *adding, uint32_t number)
+{
+    struct flame_recording *recording = adding->recording;
+    struct known_group *known = &adding->known[number % KNOWN_GROUPS];
+    if (known->place == 0 || known->number != number) {
+        uint32_t place = 0;
+        if (intern_add(&adding->group_numbers, &number, sizeof number, &place) < 0 ||
+            grow(recording->groups, recording->group_capacity, (size_t)place + 1) < 0) {
+            return NULL;
+        }
+        if (place == recording->group_count) {
+            recording->groups[recording->group_count++] = (struct flame_group){.number = number};
+        }
+        *known = (struct known_group){number, place + 1};
+    }
+    return &recording->groups[known->place - 1];
+}
+
+/* Takes a sample's task, and counts it in its group. */
+static int count_sample(struct adding *adding, const struct profile_sample *sample)
+{
+    uint32_t *task = &adding->recording->task_of[sample->task];
+    int r = *task == INTERN_NONE ? add_task(adding, sample, task) : 0;
+    if (r == 0 && adding->by != FLAME_BY_NOTHING) {
+        r = add_group(adding, *task, &adding->group_of[sample->task]);
+    }
+    if (r < 0) {
+        return r;
+    }
+    struct flame_group *group = find_group(adding, group_number(adding, sample));
+    if (group == NULL) {
+        return -ENOMEM;
+    }
+    group->count++;
+    return 0;
+}
+
+static int compare_groups(const void *left, const void *right)
+{
+    const struct flame_group *a = left;
+    const struct flame_group *b = right;
+    return compare_u64(a->number, b->number);
+}
+
+static int compare_samples(const void *left, const void *right, void *userdata)
+{
+    const struct flame_recording *recording = userdata;
+    uint32_t a = *(const uint32_t *)left;
+    uint32_t b = *(const uint32_t *)right;
+    int r = compare_u64(time_us(recording, a), time_us(recording, b));
+    return r != 0 ? r : compare_u64(a, b);
+}
+
+/* Brings the samples of a group into the order of time, if they are not in it. */
+static void sort_group(struct flame_recording *recording, const struct flame_group *group)
+{
+    uint32_t *order = recording->order + group->first;
+    for (size_t i = 1; i < group->count; i++) {
+        if (time_us(recording, order[i]) < time_us(recording, order[i - 1])) {
+            qsort_r(order, group->count, sizeof *order, compare_samples, recording);
+            return;
+        }
+    }
+}
+
+/* Deals the samples out to their groups, which are counted. Those of one stay as they were. */
+static int order_samples(struct adding *adding)
+{
+    const struct profile *profile = adding->profile;
+    struct flame_recording *recording = adding->recording;
+    size_t first = 0;
+    for (size_t i = 0; i < recording->group_count; i++) {
+        recording->groups[i].first = first;
+        first += recording->groups[i].count;
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        struct flame_group *group = find_group(adding, group_number(adding, &profile->samples[i]));
+        if (group == NULL) {
+            return -ENOMEM;
+        }
+        recording->order[group->first++] = (uint32_t)i;
+    }
+    return 0;
+}
+
+/* Brings the groups into order, and the samples of each, which begin so many places lower. */
+static void sort_groups(struct flame_recording *recording)
+{
+    for (size_t i = 0; i < recording->group_count; i++) {
+        recording->groups[i].first -= recording->groups[i].count;
+        sort_group(recording, &recording->groups[i]);
+    }
+    qsort(recording->groups, recording->group_count, sizeof *recording->groups, compare_groups);
 }
 
 /* Goes from `*node` to its child with that function, at such a depth. Stacks that follow one
  * another mostly begin alike, and what is alike is not looked up. */
 static int add_node(struct adding *adding, size_t depth, uint32_t function, uint32_t *node)
 {
-    const struct flame_node key = {*node, function};
     if (depth < adding->step_count && adding->steps[depth].function == function) {
         *node = adding->steps[depth].node;
         return 0;
     }
     if (grow(adding->steps, adding->step_capacity, depth + 1) < 0 ||
-        intern_add(&adding->flame->nodes, &key, sizeof key, node) < 0) {
+        flame_nodes_add(&adding->flame->nodes, *node, function, node) < 0) {
         return -ENOMEM;
     }
     adding->steps[depth] = (struct step){function, *node};
@@ -284,21 +391,22 @@ static int add_stack(struct adding *adding, size_t stack, uint32_t group, uint32
     return r;
 }
 
-/* Finds where a sample's stack ends. */
-static int end_stack(struct adding *adding, struct flame_sample *sample)
+/* Finds where the stacks of a group's samples end. */
+static int end_stacks(struct adding *adding, const struct flame_group *group)
 {
-    size_t stack = stack_of(&adding->profile->samples[sample->node]);
-    uint32_t group = adding->by == FLAME_BY_NOTHING ? 0 : sample->group;
-    struct stack_end *end = &adding->ends[stack];
-    if (end->group != group) {
-        int r = add_stack(adding, stack, group, &end->node);
-        if (r < 0) {
-            return r;
+    struct flame_recording *recording = adding->recording;
+    uint32_t number = adding->by == FLAME_BY_NOTHING ? 0 : group->number;
+    int r = 0;
+    for (size_t i = group->first; i < group->first + group->count && r == 0; i++) {
+        size_t stack = stack_of(&adding->profile->samples[recording->order[i]]);
+        struct stack_end *end = &adding->ends[stack];
+        if (end->group != number) {
+            r = add_stack(adding, stack, number, &end->node);
+            end->group = number;
         }
-        end->group = group;
+        recording->nodes[i] = end->node;
     }
-    sample->node = end->node;
-    return 0;
+    return r;
 }
 
 int flame_add(struct flame *flame, const struct flame_source *source, enum flame_by by)
@@ -310,17 +418,18 @@ int flame_add(struct flame *flame, const struct flame_source *source, enum flame
     *recording = (struct flame_recording){
         .source = source,
         .origin_ns = profile->first_ns - profile->unselected_ns,
+        .sample_count = profile->sample_count,
     };
     int r = begin(&adding);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        r = add_sample(&adding, &profile->samples[i], (uint32_t)i);
+        r = count_sample(&adding, &profile->samples[i]);
     }
-    if (r == 0) {
-        qsort(recording->samples, recording->sample_count, sizeof *recording->samples,
-              compare_samples);
+    r = r < 0 ? r : order_samples(&adding);
+    if (r == 0 && recording->group_count > 0) {
+        sort_groups(recording);
     }
-    for (size_t i = 0; i < recording->sample_count && r == 0; i++) {
-        r = end_stack(&adding, &recording->samples[i]);
+    for (size_t i = 0; i < recording->group_count && r == 0; i++) {
+        r = end_stacks(&adding, &recording->groups[i]);
     }
     return r;
 }

@@ -6,6 +6,7 @@
  * nodes and tasks are shared by all recordings that are added.
  */
 
+#include "flame_nodes.h"
 #include "flamegraph.h"
 #include "intern.h"
 
@@ -43,24 +44,30 @@ struct flame_task {
     uint32_t zero;
 };
 
-/* Nodes stand behind their parents, and new ones in the order of the samples. Node 0 is the root,
- * which has no function. */
-struct flame_node {
-    uint32_t parent;
-    uint32_t function;
-};
-
 struct flame_sample {
     uint64_t time_us; /* since the recording's first sample, cut to the microsecond */
-    uint32_t group;   /* its CPU; where stacks begin with a frame of the task, that function */
     uint32_t task;
     uint32_t node; /* where its stack ends */
-    uint32_t zero;
 };
 
+/* Samples that stand together: those of a CPU or, where stacks begin with a frame of the task, of
+ * such a frame. */
+struct flame_group {
+    uint32_t number; /* of the CPU, or the function */
+    size_t first;    /* of its samples */
+    size_t count;
+};
+
+/* Of samples only their order and their nodes are kept, since there are millions; the rest is the
+ * profile's. */
 struct flame_recording {
     const struct flame_source *source; /* borrowed */
-    struct flame_sample *samples;      /* owned; by group, and in the order of time within one */
+    uint32_t *order;                   /* owned; the profile's samples by group, then by time */
+    uint32_t *nodes;                   /* owned; in that order */
+    uint32_t *task_of;                 /* owned; by task of the profile; INTERN_NONE: of none */
+    struct flame_group *groups;        /* owned; by number */
+    size_t group_capacity;
+    size_t group_count;
     size_t sample_count;
     uint64_t origin_ns; /* the time of the first sample before some were selected */
 };
@@ -70,7 +77,7 @@ struct flame {
     struct intern texts;
     struct intern functions; /* struct flame_function */
     struct intern tasks;     /* struct flame_task */
-    struct intern nodes;     /* struct flame_node */
+    struct flame_nodes nodes;
     struct flame_recording recordings[FLAME_SOURCES_MAX];
     size_t recording_count;
 };
@@ -80,6 +87,8 @@ void flame_done(struct flame *flame);
 /* Adds a recording; with `by` each stack begins with a frame of that. Returns 0, or -ENOMEM. */
 int flame_add(struct flame *flame, const struct flame_source *source, enum flame_by by);
 
+/* The sample at a place in the order. */
+struct flame_sample flame_sample(const struct flame_recording *recording, size_t place);
+
 const struct flame_function *flame_function(const struct flame *flame, uint32_t function);
 const struct flame_task *flame_task(const struct flame *flame, uint32_t task);
-const struct flame_node *flame_node(const struct flame *flame, uint32_t node);

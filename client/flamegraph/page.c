@@ -77,25 +77,13 @@ static void print_drops(struct json_out *out, const struct flame_recording *reco
     json_out_end(out, ']');
 }
 
-/* The samples of the CPU of the one at `first` end there. */
-static size_t find_cpu_end(const struct flame_recording *recording, size_t first)
-{
-    size_t end = first;
-    while (end < recording->sample_count &&
-           recording->samples[end].group == recording->samples[first].group) {
-        end++;
-    }
-    return end;
-}
-
 static void print_cpus(struct json_out *out, const struct flame_recording *recording)
 {
     json_out_begin(out, "cpus", '[');
-    for (size_t first = 0, end = 0; first < recording->sample_count; first = end) {
-        end = find_cpu_end(recording, first);
+    for (size_t i = 0; i < recording->group_count; i++) {
         json_out_begin(out, NULL, '{');
-        json_out_u64(out, "cpu", recording->samples[first].group);
-        json_out_u64(out, "count", end - first);
+        json_out_u64(out, "cpu", recording->groups[i].number);
+        json_out_u64(out, "count", recording->groups[i].count);
         json_out_end(out, '}');
     }
     json_out_end(out, ']');
@@ -164,8 +152,8 @@ static int put_nodes(struct packed *packed, const struct flame *flame)
     cleanup_(column_done) struct column parents = {0};
     cleanup_(column_done) struct column functions = {0};
     int r = 0;
-    for (uint32_t i = 1; i < flame->nodes.item_count && r == 0; i++) {
-        const struct flame_node *node = flame_node(flame, i);
+    for (uint32_t i = 1; i < flame->nodes.count && r == 0; i++) {
+        const struct flame_node *node = &flame->nodes.nodes[i];
         r = column_put(&parents, i - node->parent);
         r = r < 0 ? r : column_put(&functions, node->function);
     }
@@ -201,7 +189,7 @@ static int compare_endings(const void *left, const void *right, void *userdata)
 static int find_endings(struct endings *endings, const struct flame *flame,
                         const struct flame_recording *recording)
 {
-    size_t count = flame->nodes.item_count;
+    size_t count = flame->nodes.count;
     endings->counts = calloc(count, sizeof *endings->counts);
     endings->frequent = malloc(count * sizeof *endings->frequent);
     endings->place_of = malloc(count * sizeof *endings->place_of);
@@ -209,7 +197,7 @@ static int find_endings(struct endings *endings, const struct flame *flame,
         return -ENOMEM;
     }
     for (size_t i = 0; i < recording->sample_count; i++) {
-        endings->counts[recording->samples[i].node]++;
+        endings->counts[recording->nodes[i]]++;
     }
     for (uint32_t i = 0; i < count; i++) {
         endings->place_of[i] = RARE;
@@ -263,12 +251,14 @@ static int put_sample(struct sample_columns *columns, const struct endings *endi
 
 /* The samples of one CPU. */
 static int put_cpu(struct packed *packed, const struct endings *endings,
-                   const struct flame_sample *samples, size_t count, uint64_t period_us)
+                   const struct flame_recording *recording, const struct flame_group *cpu,
+                   uint64_t period_us)
 {
     cleanup_(sample_columns_done) struct sample_columns columns = {0};
     int r = 0;
-    for (size_t i = 0; i < count && r == 0; i++) {
-        r = put_sample(&columns, endings, &samples[i], period_us);
+    for (size_t i = 0; i < cpu->count && r == 0; i++) {
+        const struct flame_sample sample = flame_sample(recording, cpu->first + i);
+        r = put_sample(&columns, endings, &sample, period_us);
     }
     put_column(packed, &columns.times);
     put_column(packed, &columns.tasks);
@@ -288,9 +278,8 @@ static int put_recording(struct packed *packed, const struct flame *flame,
         r = column_put(&frequent, endings.frequent[i]);
     }
     put_column(packed, &frequent);
-    for (size_t first = 0, end = 0; first < recording->sample_count && r == 0; first = end) {
-        end = find_cpu_end(recording, first);
-        r = put_cpu(packed, &endings, recording->samples + first, end - first, period_us);
+    for (size_t i = 0; i < recording->group_count && r == 0; i++) {
+        r = put_cpu(packed, &endings, recording, &recording->groups[i], period_us);
     }
     return r;
 }

@@ -77,7 +77,7 @@ static const char *text_of(const struct picture *picture, uint32_t text)
 
 static const struct flame_function *function_of(const struct picture *picture, uint32_t node)
 {
-    return flame_function(picture->flame, flame_node(picture->flame, node)->function);
+    return flame_function(picture->flame, picture->flame->nodes.nodes[node].function);
 }
 
 static double share_width(const struct picture *picture, uint64_t samples)
@@ -91,7 +91,7 @@ static int compare_nodes(const void *left, const void *right, void *userdata)
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
     int r =
-        compare_u64(flame_node(picture->flame, a)->parent, flame_node(picture->flame, b)->parent);
+        compare_u64(picture->flame->nodes.nodes[a].parent, picture->flame->nodes.nodes[b].parent);
     if (r == 0) {
         r = strcmp(text_of(picture, function_of(picture, a)->name),
                    text_of(picture, function_of(picture, b)->name));
@@ -116,16 +116,16 @@ static void count_samples(struct picture *picture, uint32_t count)
 {
     const struct flame_recording *recording = &picture->flame->recordings[0];
     for (size_t i = 0; i < recording->sample_count; i++) {
-        picture->totals[recording->samples[i].node]++;
+        picture->totals[recording->nodes[i]]++;
     }
     for (uint32_t i = count - 1; i > 0; i--) {
-        picture->totals[flame_node(picture->flame, i)->parent] += picture->totals[i];
+        picture->totals[picture->flame->nodes.nodes[i].parent] += picture->totals[i];
     }
 }
 
 static int lay_out(struct picture *picture)
 {
-    uint32_t count = (uint32_t)picture->flame->nodes.item_count;
+    uint32_t count = (uint32_t)picture->flame->nodes.count;
     if (allocate(picture, count) < 0) {
         return -ENOMEM;
     }
@@ -136,7 +136,7 @@ static int lay_out(struct picture *picture)
     qsort_r(picture->order + 1, count - 1, sizeof *picture->order, compare_nodes, picture);
     for (uint32_t i = 1; i < count; i++) {
         uint32_t node = picture->order[i];
-        uint32_t parent = flame_node(picture->flame, node)->parent;
+        uint32_t parent = picture->flame->nodes.nodes[node].parent;
         picture->places[node] = picture->next[parent];
         picture->next[parent] += picture->totals[node];
         picture->next[node] = picture->places[node];
@@ -293,7 +293,7 @@ int flamegraph_print_svg(FILE *file, const struct flame_source *source, enum fla
     }
     print_head(&picture);
     print_root(&picture);
-    for (size_t i = 1; i < flame.nodes.item_count; i++) {
+    for (size_t i = 1; i < flame.nodes.count; i++) {
         uint32_t node = picture.order[i];
         if (share_width(&picture, picture.totals[node]) >= WIDTH_MIN) {
             print_frame(&picture, node);
