@@ -62,15 +62,14 @@ struct sample_key {
     uint32_t owner;
 };
 
-/* What a sample's key depends on: each of these is counted, and many may have one key. Padded by
- * hand, since its bytes are a key. */
+/* What a sample's key depends on: each of these is counted, and many may have one key. */
 struct counted_key {
-    struct stack_key stack;
-    uint64_t tid;
-    uint32_t process_name;
-    uint32_t thread_name;
-    uint32_t owner;
-    uint32_t zero;
+    uint32_t task;
+    uint32_t chain;
+    uint32_t user_stack;
+    uint32_t rest_stack;
+    uint32_t kernel_stack;
+    uint32_t is_truncated; /* the stack does not reach its root */
 };
 
 struct count {
@@ -387,16 +386,15 @@ static void write_comment(const char *line, void *userdata)
 }
 
 /* Finds the key of a sample whose counted key is new. */
-static int add_key(struct pprof *writer, const struct profile_sample *sample,
-                   const struct counted_key *counted, uint32_t *ret_key)
+static int add_key(struct pprof *writer, const struct profile_sample *sample, uint32_t *ret_key)
 {
     const struct profile_task *task = profile_task(writer->profile, sample->task);
     struct sample_key key = {
         .pid = task->pid,
         .tid = task->tid,
-        .process_name = counted->process_name,
-        .thread_name = counted->thread_name,
-        .owner = counted->owner,
+        .process_name = task->process_name,
+        .thread_name = task->thread_name,
+        .owner = task->owner,
     };
     int r = locations_make_stack(&writer->locations, writer->profile, sample, &key.stack);
     return r < 0 ? r : intern_add(&writer->keys, &key, sizeof key, ret_key);
@@ -404,13 +402,13 @@ static int add_key(struct pprof *writer, const struct profile_sample *sample,
 
 static int count_sample(struct pprof *writer, const struct profile_sample *sample)
 {
-    const struct profile_task *task = profile_task(writer->profile, sample->task);
     const struct counted_key key = {
-        .stack = stack_key(writer->profile, sample),
-        .tid = task->tid,
-        .process_name = task->process_name,
-        .thread_name = task->thread_name,
-        .owner = task->owner,
+        .task = sample->task,
+        .chain = sample->chain,
+        .user_stack = sample->user_stack,
+        .rest_stack = sample->rest_stack,
+        .kernel_stack = sample->kernel_stack,
+        .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
     };
     uint32_t item = 0;
     size_t known_count = writer->counted.keys.item_count;
@@ -421,7 +419,7 @@ static int count_sample(struct pprof *writer, const struct profile_sample *sampl
     int r = 0;
     if (item == known_count) {
         writer->counts[item] = (struct count){0};
-        r = add_key(writer, sample, &key, &writer->counts[item].key);
+        r = add_key(writer, sample, &writer->counts[item].key);
     }
     writer->counts[item].samples++;
     return r;
