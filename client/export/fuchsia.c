@@ -28,15 +28,15 @@
 #define FLAGS_R_X      5
 #define BUILD_ID_BYTES ((size_t)64)
 #define SEGMENT_ID     1
-#define RECENT_COUNT   ((size_t)256)
 #define AHEAD_SAMPLE   ((size_t)32) /* so many samples ahead they are fetched, and their stacks */
 #define AHEAD_STACK    ((size_t)16)
 
+/* Padded by hand, since its bytes are a key. */
 struct task_key {
     uint64_t pid;
     uint64_t tid;
     uint32_t name; /* of the profile's texts */
-    uint32_t is_written;
+    uint32_t zero;
 };
 
 struct fuchsia {
@@ -45,8 +45,8 @@ struct fuchsia {
     struct stack_runs stacks;      /* of it: arrays of uint64_t, addresses as they are written */
     uint32_t *stack_of;            /* owned; of each of its samples */
     size_t stack_of_capacity;
-    struct intern names;                  /* struct task_key; those that were written */
-    struct task_key recent[RECENT_COUNT]; /* some of these, by number of the task */
+    struct intern names; /* struct task_key; those that were written */
+    bool *is_named;      /* owned; by task: all of its names were written */
     uint64_t words[FXT_RECORD_WORDS_MAX];
     struct fxt_writer record;
     struct byte_out out;
@@ -57,6 +57,7 @@ static void fuchsia_done(struct fuchsia *writer)
     process_layout_done(&writer->layout);
     stack_runs_done(&writer->stacks);
     free(writer->stack_of);
+    free(writer->is_named);
     intern_done(&writer->names);
 }
 
@@ -77,20 +78,12 @@ static int write_name(struct fuchsia *writer, const struct profile_sample *sampl
 {
     const struct profile_task *task = profile_task(writer->profile, sample->task);
     char text[FXT_STRING_BYTES_MAX + 1];
-    const struct task_key key = {.pid = task->pid, .tid = tid, .name = name, .is_written = 1};
-    struct task_key *recent = &writer->recent[tid % RECENT_COUNT];
+    const struct task_key key = {.pid = task->pid, .tid = tid, .name = name};
     size_t known_count = writer->names.item_count;
     uint32_t item = 0;
-    if (name == INTERN_NONE || memcmp(recent, &key, sizeof key) == 0) {
-        return 0;
-    }
-    int r = intern_add(&writer->names, &key, sizeof key, &item);
-    if (r < 0) {
+    int r = name == INTERN_NONE ? 0 : intern_add(&writer->names, &key, sizeof key, &item);
+    if (r < 0 || name == INTERN_NONE || item < known_count) {
         return r;
-    }
-    *recent = key;
-    if (item < known_count) {
-        return 0;
     }
     const char *whole = profile_text(writer->profile, name);
     const struct fxt_name record = {
@@ -225,9 +218,11 @@ static void write_backtrace(struct fuchsia *writer, const struct profile_sample 
 static int write_sample(struct fuchsia *writer, const struct profile_sample *sample, uint32_t stack)
 {
     const struct profile_task *task = profile_task(writer->profile, sample->task);
-    int r = write_name(writer, sample, 0, task->process_name);
-    if (r == 0 && task->tid != 0) {
-        r = write_name(writer, sample, task->tid, task->thread_name);
+    int r = 0;
+    if (!writer->is_named[sample->task]) {
+        writer->is_named[sample->task] = true;
+        r = write_name(writer, sample, 0, task->process_name);
+        r = r < 0 || task->tid == 0 ? r : write_name(writer, sample, task->tid, task->thread_name);
     }
     if (r == 0) {
         write_backtrace(writer, sample, stack);
@@ -259,7 +254,8 @@ int fuchsia_print(FILE *file, const struct profile *profile, const struct export
 {
     cleanup_(fuchsia_done) struct fuchsia writer = {.profile = profile, .out = {.file = file}};
     cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_PID);
-    int r = order == NULL ? -ENOMEM : 0;
+    writer.is_named = calloc(profile->tasks.item_count + 1, sizeof *writer.is_named);
+    int r = order == NULL || writer.is_named == NULL ? -ENOMEM : 0;
     (void)options;
     fxt_write_segment_begin(begin_record(&writer), SEGMENT_ID, "cpu-profilerd");
     end_record(&writer);

@@ -277,22 +277,27 @@ static void write_group(struct perf_data *writer, uint32_t text)
     perf_records_end(&writer->records);
 }
 
-static size_t stack_bytes_of(const struct profile *profile, uint32_t stack)
+/* The sizes of all stacks, which are looked at for each sample. Returned: free(). NULL when there
+ * is no memory. */
+static uint32_t *find_stack_bytes(const struct profile *profile)
 {
-    size_t stack_bytes = 0;
-    (void)intern_bytes(&profile->stacks, stack, &stack_bytes);
-    return stack_bytes;
+    size_t count = profile->stacks.item_count;
+    uint32_t *sizes = malloc((count + 1) * sizeof *sizes);
+    for (size_t i = 0; i < count && sizes != NULL; i++) {
+        size_t size_bytes = 0;
+        (void)intern_bytes(&profile->stacks, (uint32_t)i, &size_bytes);
+        sizes[i] = (uint32_t)size_bytes;
+    }
+    return sizes;
 }
 
 /* What the record of a sample takes, without a control group. */
-static size_t sample_bytes(const struct profile *profile, const struct profile_sample *sample)
+static size_t sample_bytes(const uint32_t *stack_bytes, const struct profile_sample *sample)
 {
     size_t bytes = SAMPLE_HEAD_BYTES;
-    bytes += chain_bytes(stack_bytes_of(profile, sample->kernel_stack),
-                         (uint64_t)PERF_CONTEXT_KERNEL, bytes);
-    bytes += chain_bytes(stack_bytes_of(profile, sample->user_stack), (uint64_t)PERF_CONTEXT_USER,
-                         bytes);
-    return bytes + chain_bytes(stack_bytes_of(profile, sample->rest_stack), 0, bytes);
+    bytes += chain_bytes(stack_bytes[sample->kernel_stack], (uint64_t)PERF_CONTEXT_KERNEL, bytes);
+    bytes += chain_bytes(stack_bytes[sample->user_stack], (uint64_t)PERF_CONTEXT_USER, bytes);
+    return bytes + chain_bytes(stack_bytes[sample->rest_stack], 0, bytes);
 }
 
 static void write_sample(struct perf_data *writer, const struct profile_sample *sample)
@@ -407,8 +412,7 @@ static int find_functions(const struct profile_sample *sample, void *userdata, s
     return r;
 }
 
-/* Finds what a sample refers to, and counts the bytes of its record. `before`: the one before it,
- * or NULL. */
+/* Finds what a sample refers to. `before`: the one before it, or NULL. */
 static int prepare_sample(struct perf_data *writer, const struct profile_sample *sample,
                           const struct profile_sample *before)
 {
@@ -420,12 +424,10 @@ static int prepare_sample(struct perf_data *writer, const struct profile_sample 
         r = stack_runs_get(&writer->stacks, writer->profile, sample, find_functions, writer,
                            &nothing);
     }
-    if (r == 0 && (before == NULL || profile_task(writer->profile, before->task)->owner !=
-                                         profile_task(writer->profile, sample->task)->owner)) {
+    if (r == 0 && (before == NULL || before->task != sample->task)) {
         uint32_t text = sample_group(writer, sample);
         r = text == INTERN_NONE ? 0 : intern_add(&writer->groups, &text, sizeof text, &item);
     }
-    writer->sample_bytes += sample_bytes(writer->profile, sample);
     return r;
 }
 
@@ -433,8 +435,9 @@ static int prepare(struct perf_data *writer)
 {
     const struct profile *profile = writer->profile;
     int r = 0;
+    cleanup_(freep) uint32_t *stack_bytes = find_stack_bytes(profile);
     writer->files = calloc(profile->module_count + 1, sizeof *writer->files);
-    if (writer->files == NULL) {
+    if (writer->files == NULL || stack_bytes == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->module_count; i++) {
@@ -442,8 +445,8 @@ static int prepare(struct perf_data *writer)
                            profile_text(profile, profile->modules[i].build_id), &writer->files[i]);
     }
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        fetch_ahead(profile, i);
         r = prepare_sample(writer, &profile->samples[i], i == 0 ? NULL : &profile->samples[i - 1]);
+        writer->sample_bytes += sample_bytes(stack_bytes, &profile->samples[i]);
     }
     writer->event.has_groups = writer->groups.item_count > 0;
     if (writer->event.has_groups) {
