@@ -23,12 +23,6 @@
 
 #define FETCHED_WORDS_MAX 32 /* of an item */
 
-/* What stands before an item's bytes: one word. */
-struct header {
-    uint32_t item;
-    uint32_t size_bytes;
-};
-
 void intern_done(struct intern *table)
 {
     huge_pages_free(table->words, table->word_capacity * WORD_BYTES);
@@ -43,13 +37,6 @@ uint64_t intern_size_bytes(const struct intern *table)
            (uint64_t)table->item_count * (sizeof *table->items + sizeof *table->slots);
 }
 
-static struct header header_at(const struct intern *table, uint32_t at)
-{
-    struct header header;
-    memcpy(&header, &table->words[at], sizeof header);
-    return header;
-}
-
 /* The slot where an item with these bytes is, or would go. */
 static struct intern_slot *find_slot(const struct intern *table, uint32_t hash, const void *bytes,
                                      size_t size_bytes)
@@ -57,7 +44,7 @@ static struct intern_slot *find_slot(const struct intern *table, uint32_t hash, 
     size_t mask = table->slot_count - 1;
     struct intern_slot *slot = &table->slots[hash & mask];
     while (slot->at != 0) {
-        if (slot->hash == hash && header_at(table, slot->at).size_bytes == size_bytes &&
+        if (slot->hash == hash && intern_header_at(table, slot->at).size_bytes == size_bytes &&
             memcmp(&table->words[slot->at + 1], bytes, size_bytes) == 0) {
             break;
         }
@@ -93,7 +80,7 @@ static int keep(struct intern *table, const void *bytes, size_t size_bytes, uint
 {
     size_t at = table->word_count == 0 ? 1 : table->word_count;
     size_t word_count = at + 1 + size_bytes / WORD_BYTES + 1; /* room for the NUL */
-    const struct header header = {(uint32_t)table->item_count, (uint32_t)size_bytes};
+    const struct intern_header header = {(uint32_t)table->item_count, (uint32_t)size_bytes};
     if (size_bytes > UINT32_MAX || word_count > UINT32_MAX ||
         huge_pages_grow(table->words, table->word_capacity, word_count) < 0 ||
         grow(table->items, table->item_capacity, table->item_count + 1) < 0) {
@@ -159,7 +146,7 @@ int intern_add_hashed(struct intern *table, uint32_t hash, const void *bytes, si
         }
         slot->hash = hash;
     }
-    *ret_item = header_at(table, slot->at).item;
+    *ret_item = intern_header_at(table, slot->at).item;
     return 0;
 }
 
@@ -177,14 +164,7 @@ uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_
     }
     uint32_t hash = intern_hash(bytes, size_bytes);
     uint32_t at = find_slot(table, hash, bytes, size_bytes)->at;
-    return at == 0 ? INTERN_NONE : header_at(table, at).item;
-}
-
-const void *intern_bytes(const struct intern *table, uint32_t item, size_t *ret_size_bytes)
-{
-    uint32_t at = table->items[item];
-    *ret_size_bytes = header_at(table, at).size_bytes;
-    return &table->words[at + 1];
+    return at == 0 ? INTERN_NONE : intern_header_at(table, at).item;
 }
 
 void intern_fetch_bytes(const struct intern *table, uint32_t item)
@@ -192,9 +172,4 @@ void intern_fetch_bytes(const struct intern *table, uint32_t item)
     const uint64_t *words = &table->words[table->items[item]];
     __builtin_prefetch(words);
     __builtin_prefetch(words + LINE_WORDS);
-}
-
-const char *intern_text(const struct intern *table, uint32_t item)
-{
-    return (const char *)&table->words[table->items[item] + 1];
 }

@@ -10,10 +10,6 @@
 #include "session_clock.h"
 #include "tables.h"
 
-#define QUALITY_COMPLETE 1
-#define QUALITY_STITCHED 6
-#define QUALITY_UNPROVED 7
-
 uint64_t profile_made_bytes(const struct profile *profile)
 {
     return intern_size_bytes(&profile->texts) + intern_size_bytes(&profile->stacks) +
@@ -26,34 +22,9 @@ uint64_t profile_made_bytes_max(const struct profile *profile)
     return PROFILE_MADE_BYTES + PROFILE_MADE_RATIO * profile->read_bytes;
 }
 
-const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count)
-{
-    size_t size_bytes = 0;
-    const uint32_t *frames = intern_bytes(&profile->chains, chain, &size_bytes);
-    *ret_count = size_bytes / sizeof *frames;
-    return frames;
-}
-
-const struct profile_frame *profile_frame(const struct profile *profile, uint32_t frame)
-{
-    size_t size_bytes = 0;
-    return intern_bytes(&profile->frames, frame, &size_bytes);
-}
-
-const char *profile_text(const struct profile *profile, uint32_t text)
-{
-    return intern_text(&profile->texts, text);
-}
-
 struct demangler *profile_demangler(struct profile *profile)
 {
     return &profile->tables->symbols.demangler;
-}
-
-const struct profile_task *profile_task(const struct profile *profile, uint32_t task)
-{
-    size_t size_bytes = 0;
-    return intern_bytes(&profile->tasks, task, &size_bytes);
 }
 
 const struct profile_owner *profile_owner(const struct profile *profile, uint32_t owner)
@@ -72,22 +43,6 @@ uint32_t profile_label(const struct profile *profile, const struct profile_sampl
 {
     return owners_label(&profile->tables->owners, profile_task(profile, sample->task)->owner,
                         label);
-}
-
-enum profile_rooted profile_rooted(const struct profile_sample *sample)
-{
-    switch (sample->quality) {
-    case 0:
-        return PROFILE_STACK_NONE;
-    case QUALITY_COMPLETE:
-        return PROFILE_STACK_COMPLETE;
-    case QUALITY_STITCHED:
-        return PROFILE_STACK_STITCHED;
-    case QUALITY_UNPROVED:
-        return PROFILE_STACK_UNPROVED;
-    default:
-        return PROFILE_STACK_TRUNCATED;
-    }
 }
 
 bool profile_is_kernel_thread(const struct profile *profile, const struct profile_sample *sample)

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define INTERN_NONE UINT32_MAX
 
@@ -17,6 +18,12 @@
 struct intern_slot {
     uint32_t hash;
     uint32_t at; /* its word; 0: the slot is free */
+};
+
+/* What stands before an item's bytes: one word. */
+struct intern_header {
+    uint32_t item;
+    uint32_t size_bytes;
 };
 
 /* All zero is an empty table. */
@@ -52,9 +59,27 @@ int intern_add_hashed(struct intern *table, uint32_t hash, const void *bytes, si
 /* The number of the bytes, or INTERN_NONE. */
 uint32_t intern_find(const struct intern *table, const void *bytes, size_t size_bytes);
 
+static inline struct intern_header intern_header_at(const struct intern *table, uint32_t at)
+{
+    struct intern_header header;
+    memcpy(&header, &table->words[at], sizeof header);
+    return header;
+}
+
 /* What `item` stands for. Borrowed, until the next intern_add(). */
-const void *intern_bytes(const struct intern *table, uint32_t item, size_t *ret_size_bytes);
+static inline const void *intern_bytes(const struct intern *table, uint32_t item,
+                                       size_t *ret_size_bytes)
+{
+    uint32_t at = table->items[item];
+    *ret_size_bytes = intern_header_at(table, at).size_bytes;
+    return &table->words[at + 1];
+}
+
 /* Fetches it into the CPU's cache, for an intern_bytes() that comes soon. */
 void intern_fetch_bytes(const struct intern *table, uint32_t item);
+
 /* The same as intern_bytes() for a table of texts. */
-const char *intern_text(const struct intern *table, uint32_t item);
+static inline const char *intern_text(const struct intern *table, uint32_t item)
+{
+    return (const char *)&table->words[table->items[item] + 1];
+}

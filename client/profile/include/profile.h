@@ -38,6 +38,11 @@
 #define PROFILE_MADE_BYTES (UINT64_C(64) << 20)
 #define PROFILE_MADE_RATIO 16
 
+/* Some of the values of a sample's quality. */
+#define PROFILE_QUALITY_COMPLETE 1
+#define PROFILE_QUALITY_STITCHED 6
+#define PROFILE_QUALITY_UNPROVED 7
+
 /* How a sample's user stack ends. */
 enum profile_rooted {
     PROFILE_STACK_NONE,
@@ -206,7 +211,11 @@ uint64_t profile_made_bytes_max(const struct profile *profile);
 struct demangler *profile_demangler(struct profile *profile);
 
 /* A task by the number that samples have; borrowed, until tasks are added. */
-const struct profile_task *profile_task(const struct profile *profile, uint32_t task);
+static inline const struct profile_task *profile_task(const struct profile *profile, uint32_t task)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&profile->tasks, task, &size_bytes);
+}
 
 /* An owner by the number that samples have; borrowed. Where nothing is known, no member is. */
 const struct profile_owner *profile_owner(const struct profile *profile, uint32_t owner);
@@ -226,11 +235,42 @@ uint32_t profile_label(const struct profile *profile, const struct profile_sampl
                        enum profile_label label);
 
 /* A sample's frames, kernel and user together, leaf first. Borrowed. */
-const uint32_t *profile_chain(const struct profile *profile, uint32_t chain, size_t *ret_count);
-const struct profile_frame *profile_frame(const struct profile *profile, uint32_t frame);
-const char *profile_text(const struct profile *profile, uint32_t text);
+static inline const uint32_t *profile_chain(const struct profile *profile, uint32_t chain,
+                                            size_t *ret_count)
+{
+    size_t size_bytes = 0;
+    const uint32_t *frames = intern_bytes(&profile->chains, chain, &size_bytes);
+    *ret_count = size_bytes / sizeof *frames;
+    return frames;
+}
 
-enum profile_rooted profile_rooted(const struct profile_sample *sample);
+static inline const struct profile_frame *profile_frame(const struct profile *profile,
+                                                        uint32_t frame)
+{
+    size_t size_bytes = 0;
+    return intern_bytes(&profile->frames, frame, &size_bytes);
+}
+
+static inline const char *profile_text(const struct profile *profile, uint32_t text)
+{
+    return intern_text(&profile->texts, text);
+}
+
+static inline enum profile_rooted profile_rooted(const struct profile_sample *sample)
+{
+    switch (sample->quality) {
+    case 0:
+        return PROFILE_STACK_NONE;
+    case PROFILE_QUALITY_COMPLETE:
+        return PROFILE_STACK_COMPLETE;
+    case PROFILE_QUALITY_STITCHED:
+        return PROFILE_STACK_STITCHED;
+    case PROFILE_QUALITY_UNPROVED:
+        return PROFILE_STACK_UNPROVED;
+    default:
+        return PROFILE_STACK_TRUNCATED;
+    }
+}
 
 /* Whether the sample is of a thread of the kernel: it has no user stack, and its process never had
  * anything mapped. */
