@@ -330,7 +330,7 @@ int code_starts_read(struct code_starts *starts, const struct elf_file *file,
     if (r < 0) {
         return r;
     }
-    r = elf_file_symbols(file, on_symbol, &reading);
+    r = elf_file_nameless(file, on_symbol, &reading);
     if (r == 0 || r == -EBADMSG) {
         r = elf_go_functions(file, on_go_function, &reading);
     }

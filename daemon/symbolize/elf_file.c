@@ -24,11 +24,13 @@
  * the others waiting, and can be all holes. */
 #define SYMBOLS_BYTES_MAX ((uint64_t)128 << 20)
 #define NAMES_BYTES_MAX   ((uint64_t)512 << 20)
+#define NAMES_READ_BYTES  ((size_t)4 << 10)
 
 #define SYMBOLS_AHEAD 16
 
 struct symbol_walk {
     const struct elf_file *file;
+    bool wants_names;
     elf_symbol_fn on_symbol;
     void *userdata;
 };
@@ -37,8 +39,8 @@ struct symbol_walk {
 struct symbol_section {
     Elf_Data *symbols;
     size_t symbol_count;
-    const char *names;
-    size_t names_bytes;
+    const char *names;  /* NULL: they are not wanted */
+    size_t names_bytes; /* names that begin behind them have no end */
 };
 
 enum elf_machine elf_file_machine(const struct elf_file *file)
@@ -186,7 +188,8 @@ void elf_file_done(struct elf_file *file)
 /* Names lie in any order, and most of a large file's in no cache: they are asked for ahead. */
 static void prefetch_name(const struct symbol_section *section, const GElf_Sym *symbols, size_t i)
 {
-    if (i < section->symbol_count && symbols[i].st_name < section->names_bytes) {
+    if (section->names != NULL && i < section->symbol_count &&
+        symbols[i].st_name < section->names_bytes) {
         __builtin_prefetch(section->names + symbols[i].st_name);
     }
 }
@@ -207,7 +210,8 @@ static int call_for_symbols(const struct symbol_walk *walk, const struct symbol_
         if (symbol.st_name >= section->names_bytes) {
             continue;
         }
-        int r = walk->on_symbol(&symbol, section->names + symbol.st_name, walk->userdata);
+        const char *name = section->names == NULL ? NULL : section->names + symbol.st_name;
+        int r = walk->on_symbol(&symbol, name, walk->userdata);
         if (r < 0) {
             return r;
         }
@@ -215,14 +219,53 @@ static int call_for_symbols(const struct symbol_walk *walk, const struct symbol_
     return 0;
 }
 
+/* Whether a section lies in the file as it is. */
+static bool has_data(const struct elf_file *file, const GElf_Shdr *header)
+{
+    return header->sh_type != SHT_NOBITS && (header->sh_flags & SHF_COMPRESSED) == 0 &&
+           elf_file_has(file, header->sh_offset, header->sh_size);
+}
+
 Elf_Data *elf_file_data(const struct elf_file *file, Elf_Scn *section, const GElf_Shdr *header)
 {
-    if (header->sh_type == SHT_NOBITS || (header->sh_flags & SHF_COMPRESSED) != 0 ||
-        !elf_file_has(file, header->sh_offset, header->sh_size)) {
+    if (!has_data(file, header)) {
         return NULL;
     }
     Elf_Data *data = elf_getdata(section, NULL);
     return data != NULL && data->d_buf != NULL && data->d_size > 0 ? data : NULL;
+}
+
+/* Names after the last NUL have no end. */
+static bool find_names(const struct elf_file *file, Elf_Scn *section, const GElf_Shdr *header,
+                       struct symbol_section *ret)
+{
+    Elf_Data *names = elf_file_data(file, section, header);
+    if (names == NULL) {
+        return false;
+    }
+    const char *end = memrchr(names->d_buf, '\0', names->d_size);
+    ret->names = names->d_buf;
+    ret->names_bytes = end == NULL ? 0 : (size_t)(end - (const char *)names->d_buf);
+    return true;
+}
+
+/* The same without the names, which mostly are the larger part of what a file has of symbols. */
+static bool measure_names(const struct elf_file *file, const GElf_Shdr *header, size_t *ret_bytes)
+{
+    char names[NAMES_READ_BYTES];
+    if (!has_data(file, header) || header->sh_size == 0) {
+        return false;
+    }
+    *ret_bytes = 0;
+    const char *end = NULL;
+    for (uint64_t left = header->sh_size; left > 0 && end == NULL;) {
+        size_t bytes = left < sizeof names ? (size_t)left : sizeof names;
+        left -= bytes;
+        size_t there = elf_file_read(file, header->sh_offset + left, names, bytes);
+        end = memrchr(names, '\0', there);
+        *ret_bytes = end == NULL ? 0 : left + (size_t)(end - names);
+    }
+    return true;
 }
 
 static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const GElf_Shdr *header)
@@ -236,22 +279,18 @@ static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const 
         return -EBADMSG;
     }
     Elf_Data *symbols = elf_file_data(file, section, header);
-    Elf_Data *names = elf_file_data(file, names_section, &names_header);
     size_t symbol_bytes = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
-    if (symbols == NULL || names == NULL || symbols->d_type != ELF_T_SYM || symbol_bytes == 0 ||
+    if (symbols == NULL || symbols->d_type != ELF_T_SYM || symbol_bytes == 0 ||
         symbols->d_size / symbol_bytes > INT32_MAX) {
         return -EBADMSG;
     }
-
-    /* Names after the last NUL have no end. */
-    const char *end = memrchr(names->d_buf, '\0', names->d_size);
-    const struct symbol_section input = {
+    struct symbol_section input = {
         .symbols = symbols,
         .symbol_count = symbols->d_size / symbol_bytes,
-        .names = names->d_buf,
-        .names_bytes = end == NULL ? 0 : (size_t)(end - (const char *)names->d_buf),
     };
-    return call_for_symbols(walk, &input);
+    bool is_found = walk->wants_names ? find_names(file, names_section, &names_header, &input)
+                                      : measure_names(file, &names_header, &input.names_bytes);
+    return is_found ? call_for_symbols(walk, &input) : -EBADMSG;
 }
 
 size_t elf_file_read_mapped(const struct elf_file *file, uint64_t vaddr, void *buffer, size_t bytes)
@@ -313,13 +352,12 @@ int elf_file_code(const struct elf_file *file, const char *name, GElf_Shdr *ret,
     return 0;
 }
 
-int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata)
+static int walk_symbols(const struct symbol_walk *walk)
 {
-    const struct symbol_walk walk = {file, on_symbol, userdata};
     bool seen_symtab = false;
     bool seen_dynsym = false;
     Elf_Scn *section = NULL;
-    while ((section = elf_nextscn(file->elf, section)) != NULL) {
+    while ((section = elf_nextscn(walk->file->elf, section)) != NULL) {
         GElf_Shdr header;
         if (gelf_getshdr(section, &header) == NULL) {
             return -EBADMSG;
@@ -331,11 +369,21 @@ int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void 
             continue;
         }
         *seen = true;
-        int r = walk_section(&walk, section, &header);
+        int r = walk_section(walk, section, &header);
         /* One table that cannot be read leaves the other; no memory leaves nothing. */
         if (r < 0 && r != -EBADMSG) {
             return r;
         }
     }
     return 0;
+}
+
+int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata)
+{
+    return walk_symbols(&(struct symbol_walk){file, true, on_symbol, userdata});
+}
+
+int elf_file_nameless(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata)
+{
+    return walk_symbols(&(struct symbol_walk){file, false, on_symbol, userdata});
 }

@@ -69,3 +69,5 @@ Elf_Data *elf_file_data(const struct elf_file *file, Elf_Scn *section, const GEl
  */
 typedef int (*elf_symbol_fn)(const GElf_Sym *symbol, const char *name, void *userdata);
 int elf_file_symbols(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata);
+/* The same without the names, which are not read: `name` is NULL. */
+int elf_file_nameless(const struct elf_file *file, elf_symbol_fn on_symbol, void *userdata);
