@@ -149,10 +149,17 @@ static void pop(struct code_forward *state, unsigned int to)
     }
 }
 
+/* These registers have values that nothing tells. */
 static void change(struct code_forward *state, uint32_t registers)
 {
+    if ((registers >> ARCH_DWARF_SP & 1) != 0) {
+        forget_slot(state);
+    }
+    for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
+        state->own[i] = state->own[i] && (registers >> code_kept_register(i) & 1) == 0;
+    }
     for (; registers != 0; registers &= registers - 1) {
-        set_register(state, (unsigned int)__builtin_ctz(registers), CODE_UNKNOWN);
+        state->values[__builtin_ctz(registers)] = CODE_UNKNOWN;
     }
 }
 
@@ -193,34 +200,36 @@ static void execute(struct code_forward *state, const struct code_effect *effect
     forget_below(state);
 }
 
-static int32_t agree(int32_t a, int32_t b)
+/* Leaves of `*value` what both agree on. Returns whether that changed it. */
+static bool agree(int32_t *value, int32_t other)
 {
-    return a == b ? a : CODE_UNKNOWN;
+    int32_t met = *value == other ? other : CODE_UNKNOWN;
+    bool changed = met != *value;
+    *value = met;
+    return changed;
 }
 
-/* Another way leads to `state`, which is as sure. Returns whether that changed it. */
+/* Another way, of the same trust, leads to `state`, which was reached. Returns whether that changed
+ * it. */
 static bool meet(struct code_forward *state, const struct code_forward *other)
 {
-    struct code_forward met = *state;
-    if (!state->reached) {
-        *state = *other;
-        return true;
-    }
+    bool changed = false;
     for (size_t i = 0; i < ARCH_REGISTERS_COUNT; i++) {
-        met.values[i] = agree(met.values[i], other->values[i]);
+        changed |= agree(&state->values[i], other->values[i]);
     }
     for (size_t i = 0; i < CODE_KEPT_COUNT; i++) {
-        met.saved[i] = agree(met.saved[i], other->saved[i]);
-        met.own[i] = met.own[i] && other->own[i];
+        changed |= agree(&state->saved[i], other->saved[i]);
+        changed |= state->own[i] > other->own[i];
+        state->own[i] &= other->own[i];
     }
-    if (met.slot_offset != other->slot_offset || met.slot_addend != other->slot_addend) {
-        forget_slot(&met);
-        met.slot_addend = 0;
+    if (state->slot_offset != other->slot_offset || state->slot_addend != other->slot_addend) {
+        changed |= state->slot_offset != CODE_UNKNOWN || state->slot_addend != 0;
+        forget_slot(state);
+        state->slot_addend = 0;
     }
-    met.broken = state->broken || other->broken;
-    met.origin = state->origin < other->origin ? state->origin : other->origin;
-    bool changed = memcmp(state, &met, sizeof met) != 0;
-    *state = met;
+    changed |= state->broken < other->broken || state->origin > other->origin;
+    state->broken |= other->broken;
+    state->origin = state->origin < other->origin ? state->origin : other->origin;
     return changed;
 }
 
@@ -352,7 +361,6 @@ static bool enter(struct code_forward *known, const struct code_forward *from)
 static bool flow_to(const struct forward *run, const struct code_site *site,
                     const struct code_site *to, const struct code_forward *from, bool behind_call)
 {
-    struct code_forward state = *from;
     if (to == NULL) {
         return false;
     }
@@ -366,10 +374,13 @@ static bool flow_to(const struct forward *run, const struct code_site *site,
     if (known->reached == CODE_TRUST_SURE && behind_call) {
         return false;
     }
-    state.reached = known->reached != CODE_TRUST_NONE ? known->reached
-                    : behind_call                     ? CODE_TRUST_DOUBTFUL
-                                                      : from->reached;
-    bool changed = meet(known, &state);
+    bool changed = true;
+    if (known->reached != CODE_TRUST_NONE) {
+        changed = meet(known, from);
+    } else {
+        *known = *from;
+        known->reached = behind_call ? CODE_TRUST_DOUBTFUL : from->reached;
+    }
     *mark |= changed;
     return changed;
 }
@@ -506,7 +517,7 @@ struct cfi_rule code_forward_rule(const struct code_forward *state)
     struct cfi_rule rule = {
         .kind = CFI_NONE, .ra_saved = CFI_AT_CFA, .ra_offset = -CODE_WORD_BYTES};
     const int32_t *values = state->values;
-    unsigned int other = other_register(state);
+    unsigned int other = CODE_REGISTER_NONE;
     if (!state->reached) {
         return (struct cfi_rule){.kind = CFI_NONE};
     }
@@ -523,7 +534,7 @@ struct cfi_rule code_forward_rule(const struct code_forward *state)
         rule.cfa_register = ARCH_DWARF_SP;
         rule.cfa_offset = state->slot_offset;
         rule.cfa_addend = state->slot_addend;
-    } else if (other != CODE_REGISTER_NONE) {
+    } else if ((other = other_register(state)) != CODE_REGISTER_NONE) {
         set_cfa(&rule, other, values[other]);
     }
     bool is_above = rule.kind != CFI_OFFSET || rule.cfa_register != ARCH_DWARF_SP ||

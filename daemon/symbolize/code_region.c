@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define STEP_BYTES_MAX 128
+#define SITE_BYTES     3   /* of code for an instruction, about; most have more */
 #define CUTS_MAX       256 /* by pointers, in a region: behind more nothing is proved */
 
 /* Goes through rows and functions in the order of their addresses. */
@@ -148,10 +149,14 @@ int code_region_init(struct code_region *ret, const uint8_t *code, size_t bytes,
     size_t split_end = 0; /* what stands before it may be decoded out of step */
     size_t cut_count = 0;
     int r = 0;
+    void *sites = NULL;
     region.numbers = calloc(bytes + 1, sizeof *region.numbers);
-    if (region.numbers == NULL) {
+    if (region.numbers == NULL ||
+        array_grow(&sites, &capacity, bytes / SITE_BYTES, sizeof *region.sites) < 0) {
+        free(region.numbers);
         return -ENOMEM;
     }
+    region.sites = sites;
     struct cursor cursor = cursor_at(table, starts, start);
     for (size_t at = 0; r == 0 && at < bytes;) {
         uint64_t address = start + at;

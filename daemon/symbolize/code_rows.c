@@ -161,6 +161,9 @@ static struct code_stretch rule_stretch(const struct code_rows *rows,
     const struct code_site *site = &region->sites[number];
     struct code_stretch stretch = {.start = region->start + site->at};
     stretch.end = stretch.start + site->effect.bytes;
+    if (!region->has_syscall) {
+        return stretch;
+    }
     if (rule->kind == CFI_END) {
         stretch.start += number > 0 && code_forks_is_late(region, number - 1);
         stretch.end -= number + 1 < region->site_count && code_forks_is_early(region, number + 1);
@@ -190,10 +193,41 @@ static bool is_apart_behind(const struct code_effect *effect)
     return effect->bytes > 1 && effect->flow != CODE_CALL && (moves || !goes_on);
 }
 
+/* Rules that were made for code without a gap between them, and are the same: they are added as
+ * one, since much of a function has one rule. */
+struct same_rules {
+    struct code_stretch stretch; /* empty: there are none */
+    struct cfi_rule rule;
+};
+
+static int add_same(const struct code_rows *rows, struct same_rules *same)
+{
+    const struct code_stretch stretch = same->stretch;
+    same->stretch.end = stretch.start;
+    return cfi_builder_add(rows->builder, stretch.start, stretch.end, &same->rule);
+}
+
+/* Adds the rule of a stretch, or keeps it for the next. */
+static int add_next(const struct code_rows *rows, struct same_rules *same,
+                    struct code_stretch stretch, const struct cfi_rule *rule)
+{
+    bool is_same = same->stretch.start < same->stretch.end && same->stretch.end == stretch.start &&
+                   stretch.start < stretch.end && memcmp(&same->rule, rule, sizeof *rule) == 0;
+    if (is_same) {
+        same->stretch.end = stretch.end;
+        return 0;
+    }
+    int r = add_same(rows, same);
+    same->stretch = stretch;
+    same->rule = *rule;
+    return r;
+}
+
 /* Ends stacks at the last byte of an instruction behind which no frame goes on with its rule, and
  * leaves that byte out of its stretch. */
-static int add_apart(const struct code_rows *rows, const struct code_effect *effect,
-                     const struct cfi_rule *rule, struct code_stretch *stretch)
+static int add_apart(const struct code_rows *rows, struct same_rules *same,
+                     const struct code_effect *effect, const struct cfi_rule *rule,
+                     struct code_stretch *stretch)
 {
     const struct cfi_rule end = {.kind = CFI_END};
     if (rule->kind == CFI_END || stretch->end - stretch->start != effect->bytes ||
@@ -201,7 +235,7 @@ static int add_apart(const struct code_rows *rows, const struct code_effect *eff
         return 0;
     }
     stretch->end--;
-    return cfi_builder_add(rows->builder, stretch->end, stretch->end + 1, &end);
+    return add_next(rows, same, (struct code_stretch){stretch->end, stretch->end + 1}, &end);
 }
 
 /* Keeps the rule of a function that only a symbol shows to be called until all code is read. */
@@ -217,7 +251,7 @@ static int keep_rule(const struct code_rows *rows, const struct code_region *reg
 
 /* Adds the rule of one instruction. */
 static int add_rule(const struct code_rows *rows, const struct code_region *region, size_t number,
-                    struct cfi_rule *rule, bool by_symbol)
+                    struct same_rules *same, struct cfi_rule *rule, bool by_symbol)
 {
     const struct code_site *site = &region->sites[number];
     bool is_kept = by_symbol && code_doubts_has_room(rows->doubts);
@@ -228,14 +262,14 @@ static int add_rule(const struct code_rows *rows, const struct code_region *regi
         return 0;
     }
     struct code_stretch stretch = rule_stretch(rows, region, number, rule);
-    int r = add_apart(rows, &site->effect, rule, &stretch);
+    int r = add_apart(rows, same, &site->effect, rule, &stretch);
     if (r < 0) {
         return r;
     }
     rule->kept =
         rule->kind == CFI_OFFSET ? kept_registers_find(rows->kept, region->start + site->at) : 0;
     return is_kept ? keep_rule(rows, region, site, stretch, rule)
-                   : cfi_builder_add(rows->builder, stretch.start, stretch.end, rule);
+                   : add_next(rows, same, stretch, rule);
 }
 
 /* Gives each of the first instructions that no row covers its rule. */
@@ -244,16 +278,17 @@ static int add_rules(const struct code_rows *rows, const struct code_region *reg
                      size_t site_count)
 {
     int r = code_jumps_note(region, site_count, forward, backward, rows->doubts);
+    struct same_rules same = {.stretch = {0, 0}};
     code_proof_prepare(region, forward, backward);
     for (size_t i = 0; r == 0 && i < site_count; i++) {
         if (!cfi_rule_covers(region->sites[i].row)) {
             bool by_symbol = false;
             struct cfi_rule rule =
                 code_forks_rule(region, i, &forward[i], &backward[i], &by_symbol);
-            r = add_rule(rows, region, i, &rule, by_symbol);
+            r = add_rule(rows, region, i, &same, &rule, by_symbol);
         }
     }
-    return r;
+    return r < 0 ? r : add_same(rows, &same);
 }
 
 /* The code (borrowed until the next call) that is mapped at an address, as far as the file has it:
