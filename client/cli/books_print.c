@@ -366,38 +366,81 @@ static bool is_all_zero(const cJSON *cpus, const cJSON *total, const char *membe
     return !read_count(total, member, &count) || count == 0;
 }
 
-/* Leaves out the columns of zeros of a table that is too wide, and says which they are. */
-static void narrow(const struct page *page, const cJSON *cpus, const cJSON *total, size_t *widths)
+static size_t table_width(const size_t *widths)
 {
     size_t width = LABEL_WIDTH;
-    const char *separator = "0 on each CPU: ";
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         width += widths[i] > 0 ? widths[i] + 2 : 0;
     }
-    if (width <= page->columns) {
+    return width;
+}
+
+/* Leaves out the columns of zeros of a table that is too wide for `room`. */
+static void narrow(size_t room, const cJSON *cpus, const cJSON *total, size_t *widths)
+{
+    bool is_too_wide = table_width(widths) > room;
+    for (size_t i = 0; i < COLUMN_COUNT && is_too_wide; i++) {
+        widths[i] = is_all_zero(cpus, total, columns[i]) ? 0 : widths[i];
+    }
+}
+
+/* "- cpu 0: 7762 expected, 7752 received, 9 missed": all terms of a row but zeros. */
+static void write_stacked(FILE *file, const char *label, const cJSON *row)
+{
+    const char *separator = ": ";
+    (void)fprintf(file, "- %s", label);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        int64_t count = 0;
+        if (read_count(row, columns[i], &count) && count != 0) {
+            (void)fprintf(file, "%s%" PRId64 " %s", separator, count, columns[i]);
+            separator = ", ";
+        }
+    }
+    (void)fputs(separator[0] == ':' ? ": nothing\n" : "\n", file);
+}
+
+/* The table for a page that is narrower: a paragraph for each row. */
+static void print_stacked(const struct page *page, const cJSON *cpus, const cJSON *total)
+{
+    struct page_text text;
+    const cJSON *cpu = NULL;
+    if (!page_text_begin(&text)) {
+        return;
+    }
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        char number[CELL_BYTES];
+        char label[CELL_BYTES + 4];
+        (void)print_cell(cpu, "cpu", number);
+        (void)snprintf(label, sizeof label, "cpu %s", number);
+        write_stacked(text.file, label, cpu);
+    }
+    write_stacked(text.file, "total", total);
+    page_text_end(&text, page, PAGE_PLAIN);
+}
+
+/* Names the columns that `widths` lacks of those that have numbers. */
+static void print_left_out(const struct page *page, const size_t *all_widths, const size_t *widths)
+{
+    struct page_text text;
+    const char *separator = "0 on each CPU: ";
+    if (!page_text_begin(&text)) {
         return;
     }
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        if (widths[i] > 0 && is_all_zero(cpus, total, columns[i])) {
-            (void)fprintf(page->file, "%s%s", separator, columns[i]);
+        if (all_widths[i] > 0 && widths[i] == 0) {
+            (void)fprintf(text.file, "%s%s", separator, columns[i]);
             separator = ", ";
-            widths[i] = 0;
         }
     }
-    (void)fputs(separator[0] == ',' ? "\n" : "", page->file);
+    page_text_end(&text, page, PAGE_PLAIN);
 }
 
-static void print_columns(const struct page *page, const cJSON *cpus, const cJSON *total)
+static void print_columns(const struct page *page, const cJSON *cpus, const cJSON *total,
+                          const size_t *widths)
 {
-    size_t widths[COLUMN_COUNT] = {0};
     FILE *file = page->file;
     const cJSON *cpu = NULL;
-    cJSON_ArrayForEach(cpu, cpus)
-    {
-        widen(cpu, widths);
-    }
-    widen(total, widths);
-    narrow(page, cpus, total, widths);
     (void)fprintf(file, "%s%*s", page_style(page, PAGE_TITLE), LABEL_WIDTH, "cpu");
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         if (widths[i] > 0) {
@@ -414,6 +457,28 @@ static void print_columns(const struct page *page, const cJSON *cpus, const cJSO
     print_row(file, "total", total, widths);
 }
 
+static void print_rows(const struct page *page, const cJSON *cpus, const cJSON *total)
+{
+    size_t all_widths[COLUMN_COUNT] = {0};
+    size_t widths[COLUMN_COUNT];
+    /* The table has no minimum of its own, unlike those with names. */
+    size_t room = page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page_prose_columns(page);
+    const cJSON *cpu = NULL;
+    cJSON_ArrayForEach(cpu, cpus)
+    {
+        widen(cpu, all_widths);
+    }
+    widen(total, all_widths);
+    memcpy(widths, all_widths, sizeof widths);
+    narrow(room, cpus, total, widths);
+    if (table_width(widths) > room) {
+        print_stacked(page, cpus, total);
+        return;
+    }
+    print_left_out(page, all_widths, widths);
+    print_columns(page, cpus, total, widths);
+}
+
 void books_print_table(const struct page *page, const char *books_json)
 {
     cleanup_(json_freep) cJSON *books = parse_books(books_json);
@@ -426,7 +491,7 @@ void books_print_table(const struct page *page, const char *books_json)
     }
     const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
-    print_columns(page, cpus, total);
+    print_rows(page, cpus, total);
     if (page_text_begin(&text)) {
         print_remarks(text.file, books);
         print_warnings(text.file, cpus, total, amount(books, "period_ns"));
@@ -436,7 +501,9 @@ void books_print_table(const struct page *page, const char *books_json)
 
 void books_print_print(FILE *file, const char *books_json)
 {
-    books_print_table(&(struct page){.file = file, .columns = PAGE_UNLIMITED}, books_json);
+    struct page page;
+    page_describe_summary(file, &page);
+    books_print_table(&page, books_json);
 }
 
 bool books_print_total(const char *books_json, const char *member, int64_t *ret)

@@ -10,6 +10,7 @@
 #include "complete.h"
 #include "json_out.h"
 #include "output.h"
+#include "suggest.h"
 #include "text_out.h"
 
 #include <getopt.h>
@@ -200,6 +201,40 @@ static size_t count_meant(const struct getopt_tables *tables, const char *word)
     return count;
 }
 
+/* The long option that a mistyped word like "--jsn=x" stands for, or NULL. */
+static const char *suggest_long(const struct getopt_tables *tables, const char *word)
+{
+    const char *names[OPTIONS_MAX + 1];
+    cleanup_(freep) char *typed = strdup(word);
+    if (typed == NULL || strncmp(word, "--", 2) != 0) {
+        return NULL;
+    }
+    typed[strcspn(typed, "=")] = '\0';
+    for (size_t i = 0; i < tables->name_count; i++) {
+        names[i] = tables->names[i].name;
+    }
+    return suggest_word(typed + 2, names, tables->name_count);
+}
+
+/* The first long option without a letter that begins with this one, or NULL: -f for --format. */
+static const char *suggest_for_letter(const struct command_line *line, int letter)
+{
+    for (const struct verb_option *option = line->options; !is_end(option); option++) {
+        if (option->letter == '\0' && option->name != NULL && option->name[0] == letter) {
+            return option->name;
+        }
+    }
+    return NULL;
+}
+
+static int refuse_unknown(const struct command_line *line, const char *word, const char *suggestion)
+{
+    return suggestion == NULL
+               ? options_refuse(line, "%s: there is no such option; see --help", word)
+               : options_refuse(line, "%s: there is no such option; did you mean --%s?", word,
+                                suggestion);
+}
+
 /* What getopt_long() calls '?'. It leaves the letter or code in `optopt`, 0 for a long option that
  * it does not know. */
 static int refuse_option(const struct command_line *line, const struct getopt_tables *tables,
@@ -209,13 +244,12 @@ static int refuse_option(const struct command_line *line, const struct getopt_ta
         return options_refuse(line, "%s takes no value", word);
     }
     if (optopt > 0) {
-        return options_refuse(line, "-%c: there is no such option; see --help", optopt);
+        const char letter[] = {'-', (char)optopt, '\0'};
+        return refuse_unknown(line, letter, suggest_for_letter(line, optopt));
     }
-    return options_refuse(line,
-                          count_meant(tables, word) > 1
-                              ? "%s may be one of several options; write it out"
-                              : "%s: there is no such option; see --help",
-                          word);
+    return count_meant(tables, word) > 1
+               ? options_refuse(line, "%s may be one of several options; write it out", word)
+               : refuse_unknown(line, word, suggest_long(tables, word));
 }
 
 /* Takes the operands behind "--". */

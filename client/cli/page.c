@@ -20,14 +20,31 @@
 
 #define ITEM                  "- "
 #define PARAGRAPH_COLUMNS_MAX ((size_t)100) /* longer lines are hard to read */
+#define PROSE_COLUMNS_MIN     ((size_t)20)  /* a word has more than one line below that */
+#define COLUMNS_MAX           10000
 
-static size_t terminal_columns(void)
+/* COLUMNS, or 0 where it says nothing. */
+static size_t requested_columns(void)
+{
+    const char *text = getenv("COLUMNS");
+    long columns = text == NULL ? 0 : strtol(text, NULL, 10);
+    return columns <= 0 ? 0 : columns > COLUMNS_MAX ? COLUMNS_MAX : (size_t)columns;
+}
+
+/* The width of a terminal, and of what else COLUMNS was set for; 0: there is none. */
+static size_t find_columns(int fd, bool is_terminal)
 {
     struct winsize size = {0};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0) {
-        return PAGE_COLUMNS_DEFAULT;
+    if (is_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        return size.ws_col;
     }
-    return size.ws_col < PAGE_COLUMNS_MIN ? PAGE_COLUMNS_MIN : size.ws_col;
+    size_t requested = requested_columns();
+    return requested == 0 && is_terminal ? PAGE_COLUMNS_DEFAULT : requested;
+}
+
+static size_t at_least(size_t columns, size_t minimum)
+{
+    return columns < minimum ? minimum : columns;
 }
 
 static bool is_set(const char *name)
@@ -108,21 +125,34 @@ static void start_pager(struct page *page, const char *command)
     }
 }
 
-void page_describe(bool is_wide, struct page *ret)
+void page_describe(FILE *file, bool is_wide, struct page *ret)
 {
-    bool is_terminal = isatty(STDOUT_FILENO) != 0;
+    int fd = fileno(file);
+    bool is_terminal = isatty(fd) != 0;
+    size_t columns = find_columns(fd, is_terminal);
     *ret = (struct page){
-        .file = stdout,
-        .columns = is_wide ? PAGE_UNLIMITED : terminal_columns(),
+        .file = file,
+        .columns = is_wide || columns == 0 ? PAGE_UNLIMITED : at_least(columns, PAGE_COLUMNS_MIN),
+        .prose_columns = is_wide        ? PAGE_UNLIMITED
+                         : columns == 0 ? PAGE_COLUMNS_DEFAULT
+                                        : at_least(columns, PROSE_COLUMNS_MIN),
         .has_colours = is_terminal && takes_colours(),
         .is_utf8 = has_utf8_locale(),
         .terminal_fd = -1,
     };
 }
 
+void page_describe_summary(FILE *file, struct page *ret)
+{
+    page_describe(file, false, ret);
+    if (ret->columns == PAGE_UNLIMITED) {
+        ret->prose_columns = PAGE_UNLIMITED;
+    }
+}
+
 void page_open(bool is_wide, struct page *ret)
 {
-    page_describe(is_wide, ret);
+    page_describe(stdout, is_wide, ret);
     const char *pager = isatty(STDOUT_FILENO) != 0 ? find_pager() : NULL;
     if (pager != NULL) {
         start_pager(ret, pager);
@@ -181,7 +211,7 @@ size_t page_fitting_bytes(const char *text, size_t columns)
 /* Further lines of an item of a list stand below its text. */
 static void print_paragraph(const struct page *page, enum page_style style, const char *text)
 {
-    size_t columns = page->columns;
+    size_t columns = page_prose_columns(page);
     int indent = strncmp(text, ITEM, strlen(ITEM)) == 0 ? (int)strlen(ITEM) : 0;
     bool is_first = true;
     if (columns != PAGE_UNLIMITED) {

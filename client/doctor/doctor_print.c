@@ -27,7 +27,10 @@ static const char *const verdicts[] = {
 /* Prints a text in what is left of the columns beside `indent_width`, further lines below it. */
 static void print_beside(const struct page *page, const char *text, size_t indent_width)
 {
-    size_t room = page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - indent_width;
+    size_t columns = page_prose_columns(page);
+    size_t room = columns == PAGE_UNLIMITED     ? PAGE_UNLIMITED
+                  : columns <= 2 * indent_width ? indent_width
+                                                : columns - indent_width;
     bool is_first = true;
     do {
         size_t bytes = page_fitting_bytes(text, room);

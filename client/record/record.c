@@ -21,6 +21,7 @@
 #include "record_signals.h"
 #include "record_summary.h"
 #include "recording.h"
+#include "target_watch.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -46,11 +47,13 @@ struct recording {
     uint64_t flushed_ns;     /* when packets were made last */
     struct profctl *conn;
     struct record_scan scan;
+    struct target_watch watch;
     int32_t target_pids[WATCHED_PIDS_MAX]; /* of the config; the command is not one of them */
     uint8_t *chunk;                        /* PROFCTL_READ_BYTES_MAX */
     char *last_words;
     uint64_t started_ns;
     uint64_t stopped_ns;
+    bool targets_ended;  /* that ended the recording */
     bool has_ended;      /* nothing is left to be fetched */
     char stopped_by[16]; /* as Stop replied */
     struct record_progress progress;
@@ -64,6 +67,7 @@ static void recording_done(struct recording *recording)
     recording->output = output_free(recording->output);
     recording->conn = profctl_disconnect(recording->conn);
     record_scan_done(&recording->scan);
+    target_watch_done(&recording->watch);
     free(recording->chunk);
     record_signals_restore();
     free(recording->last_words);
@@ -72,10 +76,11 @@ static void recording_done(struct recording *recording)
 static void show_progress(struct recording *recording)
 {
     char size[32];
+    char count[TEXT_COUNT_BYTES];
     char text[128];
-    (void)snprintf(text, sizeof text, "%.1f s  %" PRIu64 " samples  %s",
+    (void)snprintf(text, sizeof text, "%.1f s: %s fetched (%s); the rest comes at the end",
                    (double)(clock_ns(CLOCK_MONOTONIC) - recording->started_ns) / (double)NS_PER_S,
-                   recording->scan.sample_count,
+                   text_samples(recording->scan.sample_count, count),
                    text_size(output_size_bytes(recording->output), size));
     record_progress_show(&recording->progress, text);
 }
@@ -134,6 +139,13 @@ static int prepare(struct recording *recording)
                  : EXIT_DONE;
 }
 
+static int watch_targets(struct recording *recording, const char *config)
+{
+    size_t pid_count = record_config_pids(config, recording->target_pids, WATCHED_PIDS_MAX);
+    int r = record_scan_watch(&recording->scan, recording->target_pids, pid_count);
+    return r < 0 ? r : target_watch_begin(&recording->watch, config);
+}
+
 /* Makes the session and starts it, and the command with it. */
 static int begin(struct recording *recording)
 {
@@ -143,10 +155,7 @@ static int begin(struct recording *recording)
     if (status != EXIT_DONE) {
         return status;
     }
-    if (recording->request->command == NULL &&
-        record_scan_watch(&recording->scan, recording->target_pids,
-                          record_config_pids(config, recording->target_pids, WATCHED_PIDS_MAX)) <
-            0) {
+    if (recording->request->command == NULL && watch_targets(recording, config) < 0) {
         return complain("record: there is not enough memory");
     }
     status = attach_connect(recording->request->socket_path, &recording->conn);
@@ -243,10 +252,13 @@ static bool wait_for_end(struct recording *recording, uint64_t wait_ms)
 {
     struct pollfd signals = {.fd = recording->signals_fd, .events = POLLIN};
     (void)poll(&signals, 1, (int)wait_ms);
-    return record_signals_read() || record_child_has_ended(&recording->child);
+    recording->targets_ended = target_watch_has_ended(&recording->watch);
+    return record_signals_read() || record_child_has_ended(&recording->child) ||
+           recording->targets_ended;
 }
 
-/* Fetches until the time is over, a signal ends the recording, or the session ends. */
+/* Fetches until the time is over, a signal or the end of the targets ends the recording, or the
+ * session ends. */
 static int record_samples(struct recording *recording)
 {
     uint64_t end_ns = recording->request->duration_ns == 0
@@ -327,6 +339,7 @@ static int conclude(struct recording *recording)
         .request = request,
         .scan = &recording->scan,
         .child = &recording->child,
+        .ended_targets = recording->targets_ended ? &recording->watch : NULL,
         .stopped_by = recording->stopped_by,
         .old_path = output_old_path(recording->output),
         .size_bytes = output_size_bytes(recording->output),

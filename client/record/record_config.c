@@ -19,6 +19,7 @@
 
 #define DEPTH_MAX     8
 #define KERNEL_STACKS "kernel_stacks"
+#define MAX_DURATION  "max_duration_s"
 
 static int parse_base(const char *base, cJSON **ret, struct fault *reterr)
 {
@@ -62,6 +63,12 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
         cJSON_DeleteItemFromObjectCaseSensitive(tree, "frequency_hz");
         cJSON_DeleteItemFromObjectCaseSensitive(tree, "sample_period_ns");
         if (cJSON_AddNumberToObject(tree, "frequency_hz", (double)request->frequency_hz) == NULL) {
+            return false;
+        }
+    }
+    if (request->max_duration_s > 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, MAX_DURATION);
+        if (cJSON_AddNumberToObject(tree, MAX_DURATION, (double)request->max_duration_s) == NULL) {
             return false;
         }
     }

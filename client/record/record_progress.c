@@ -13,8 +13,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
-#define LINE_BYTES ((size_t)160)
+#define LINE_BYTES 160
 
 void record_progress_open(struct record_progress *progress)
 {
@@ -35,10 +36,17 @@ static bool is_in_background(int fd)
     return foreground != -1 && foreground != getpgrp();
 }
 
+/* What a line may have: one that wraps cannot be replaced. */
+static int find_room(int fd)
+{
+    struct winsize size = {0};
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : LINE_BYTES / 2;
+}
+
 static void write_line(struct record_progress *progress, const char *text)
 {
     char line[LINE_BYTES];
-    (void)snprintf(line, sizeof line, "\r%s\033[K", text);
+    (void)snprintf(line, sizeof line, "\r%.*s\033[K", find_room(progress->fd), text);
     if (progress->fd >= 0 && !is_in_background(progress->fd)) {
         (void)!write(progress->fd, line, strlen(line));
     }

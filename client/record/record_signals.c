@@ -19,11 +19,22 @@ static struct sigaction before[TAKEN_COUNT];
 static int pipe_fds[2] = {-1, -1};
 static const char *words;
 static volatile sig_atomic_t ending;
+static bool shields_from_terminal; /* SIGINT was ignored */
 
-static void on_signal(int number)
+/* Sent by kill() and its like, which a terminal's driver is not. */
+static bool is_sent_by_process(const siginfo_t *info)
+{
+    return info->si_code <= 0;
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     char byte = (char)number;
+    (void)context;
+    if (number == SIGINT && shields_from_terminal && !is_sent_by_process(info)) {
+        return;
+    }
     if (number != SIGCHLD && ending != 0) {
         (void)!write(STDERR_FILENO, words, strlen(words));
         _exit(EXIT_FAILURE);
@@ -37,20 +48,24 @@ static void on_signal(int number)
 
 int record_signals_take(const char *last_words, int *ret_fd)
 {
-    struct sigaction action = {.sa_flags = SA_RESTART | SA_NOCLDSTOP};
+    struct sigaction action = {.sa_flags = SA_RESTART | SA_NOCLDSTOP | SA_SIGINFO};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
     words = last_words;
     if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0) {
         return -errno;
     }
+    action.sa_sigaction = on_signal;
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < TAKEN_COUNT; i++) {
         if (sigaction(taken[i], NULL, &before[i]) < 0) {
             return -errno;
         }
-        bool is_left = before[i].sa_handler == SIG_IGN && taken[i] != SIGCHLD;
+        bool is_ignored = before[i].sa_handler == SIG_IGN;
+        bool is_left = is_ignored && taken[i] != SIGCHLD && taken[i] != SIGINT;
+        shields_from_terminal = shields_from_terminal || (is_ignored && taken[i] == SIGINT);
         /* A reader or a child that is gone is an error of write(). */
-        action.sa_handler = taken[i] == SIGPIPE ? SIG_IGN : on_signal;
-        if (!is_left && sigaction(taken[i], &action, NULL) < 0) {
+        const struct sigaction *wanted = taken[i] == SIGPIPE ? &ignore : &action;
+        if (!is_left && sigaction(taken[i], wanted, NULL) < 0) {
             return -errno;
         }
     }

@@ -4,7 +4,9 @@
 /*
  * What ends a recording from outside: SIGINT, SIGTERM and SIGHUP. The first is told through a
  * descriptor; a second ends the program at once, whatever it waits for. SIGCHLD is told too;
- * SIGPIPE is ignored. A signal that was ignored when the program started stays ignored.
+ * SIGPIPE is ignored. A signal that was ignored when the program started stays ignored, but for a
+ * SIGINT that a process sends: a shell without job control ignores SIGINT for what it starts in the
+ * background, which shields that from Ctrl-C on the terminal and is not meant against kill.
  */
 
 #include <stdbool.h>

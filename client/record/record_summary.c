@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "json_out.h"
 #include "options.h"
+#include "page.h"
 #include "text_out.h"
 
 #include <cjson/cJSON.h>
@@ -132,14 +133,19 @@ static void complain_gaps(const struct record_outcome *outcome)
     complain_unseen_pids(outcome);
 }
 
-static void print_first_lines(FILE *to, const struct record_outcome *outcome)
+static void write_first_lines(FILE *to, const struct record_outcome *outcome)
 {
     const struct record_request *request = outcome->request;
     const char *books = outcome->scan->books_json;
     char text[RECORD_CHILD_TEXT_BYTES];
     char rate[TEXT_RATE_BYTES];
+    char targets[TARGET_WATCH_TEXT_BYTES];
     char count[TEXT_COUNT_BYTES];
     char size[32];
+    if (outcome->ended_targets != NULL) {
+        (void)fprintf(to, "%s; recorded %.1f s\n",
+                      target_watch_describe(outcome->ended_targets, targets), length_s(outcome));
+    }
     if (request->command != NULL) {
         text_print(to, request->command[0]);
         (void)fprintf(to, ": %s\n", record_child_describe(outcome->child, text));
@@ -157,7 +163,18 @@ static void print_first_lines(FILE *to, const struct record_outcome *outcome)
         (void)fputs("\nthe file that it replaces is ", to);
         text_print(to, outcome->old_path);
     }
-    (void)fputs("\n\n", to);
+}
+
+static void print_first_lines(FILE *to, const struct record_outcome *outcome)
+{
+    struct page page;
+    struct page_text text;
+    page_describe_summary(to, &page);
+    if (page_text_begin(&text)) {
+        write_first_lines(text.file, outcome);
+        page_text_end(&text, &page, PAGE_PLAIN);
+    }
+    (void)fputc('\n', to);
 }
 
 void record_summary_print(FILE *to, const struct record_outcome *outcome)

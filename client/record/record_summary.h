@@ -8,6 +8,7 @@
 #include "record.h"
 #include "record_child.h"
 #include "recording.h"
+#include "target_watch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,9 +18,10 @@
 struct record_outcome {
     const struct record_request *request;
     const struct record_scan *scan;
-    const struct record_child *child; /* .pid 0: no command */
-    const char *stopped_by;           /* as Stop replied */
-    const char *old_path;             /* where the file that was replaced is now; NULL: none was */
+    const struct record_child *child;         /* .pid 0: no command */
+    const struct target_watch *ended_targets; /* their end ended it; NULL: something else did */
+    const char *stopped_by;                   /* as Stop replied */
+    const char *old_path; /* where the file that was replaced is now; NULL: none was */
     uint64_t size_bytes;
     uint64_t sampled_ns; /* from Start to Stop, as this client knows it */
     bool is_empty;       /* no sample was taken, so no file has been written */

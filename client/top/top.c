@@ -60,7 +60,7 @@ static void print_look(struct batch *batch)
         .limit = request->limit,
         .window_ns = request->window_ns,
     };
-    page_describe(false, &page);
+    page_describe(stdout, false, &page);
     int r = top_history_difference(&batch->session.history, &books);
     if (r == 0) {
         r = request->record.is_json ? top_print_json(stdout, &print)

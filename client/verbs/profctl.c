@@ -9,13 +9,16 @@
 #include "lines.h"
 #include "options.h"
 #include "standard_streams.h"
+#include "suggest.h"
 #include "verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
+static int verb_help(int argc, char **argv);
+
+static const struct verb {
     const char *name;
     const char *summary;
     int (*run)(int argc, char **argv);
@@ -35,6 +38,7 @@ static const struct {
     {"status", "show what the daemon is doing", verb_status},
     {"check", "check a session config", verb_check},
     {"doctor", "say why profiling does not work well here", verb_doctor},
+    {"help", "explain a verb", verb_help},
 };
 
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
@@ -47,7 +51,7 @@ static int print_help(void)
     for (size_t i = 0; i < VERB_COUNT; i++) {
         (void)printf("  %-11s %s\n", verbs[i].name, verbs[i].summary);
     }
-    (void)printf("\n  profctl VERB --help   explains a verb; man profctl-VERB has more\n"
+    (void)printf("\n  profctl help VERB     explains a verb; man profctl-VERB has more\n"
                  "  profctl --version     prints the version\n\n"
                  "The daemon is asked at --socket PATH, else at CPU_PROFILERD_SOCKET, else at\n"
                  "/run/cpu-profilerd/control.sock.\n"
@@ -55,10 +59,60 @@ static int print_help(void)
     return EXIT_DONE;
 }
 
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(name, verbs[i].name) == 0) {
+            return &verbs[i];
+        }
+    }
+    return NULL;
+}
+
+static int refuse_verb(const struct command_line *line, const char *name)
+{
+    const char *names[VERB_COUNT];
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        names[i] = verbs[i].name;
+    }
+    const char *suggestion = suggest_word(name, names, VERB_COUNT);
+    return suggestion == NULL
+               ? options_refuse(line, "%s: there is no such verb; see profctl --help", name)
+               : options_refuse(line, "%s: there is no such verb; did you mean %s?", name,
+                                suggestion);
+}
+
+/* `help`, and --help before a verb. */
+static int verb_help(int argc, char **argv)
+{
+    static const struct verb_option none[] = {{0}};
+    static const struct command_line line = {
+        .usage = "profctl help [VERB]",
+        .help = "Explains a verb, as VERB --help does; without one, lists them.\n",
+        .options = none,
+    };
+    if (argc < 2) {
+        return print_help();
+    }
+    if (argv[1][0] == '-') {
+        return options_take(&line, argc, argv, NULL);
+    }
+    const struct verb *verb = find_verb(argv[1]);
+    if (verb == NULL) {
+        return refuse_verb(&line, argv[1]);
+    }
+    char *asked[] = {argv[1], (char[]){"--help"}, NULL};
+    return argc > 2 ? options_refuse(&line, "one verb at a time") : verb->run(2, asked);
+}
+
 /* What a shell may put in the place of the last word: `argv` is what stands on the command line
  * behind the name of the program. */
 static int complete(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[0], "help") == 0 && argv[1][0] != '-') {
+        argc--;
+        argv++;
+    }
     const char *begun = argc > 0 ? argv[0] : "";
     for (size_t i = 0; i < VERB_COUNT; i++) {
         if (argc <= 1 && strncmp(verbs[i].name, begun, strlen(begun)) == 0) {
@@ -78,7 +132,7 @@ static int run(int argc, char **argv)
         return options_refuse(&line, "name a verb, such as: profctl record; see profctl --help");
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        return print_help();
+        return verb_help(argc - 1, argv + 1);
     }
     if (strcmp(argv[1], "--version") == 0) {
         (void)printf("profctl %s\n", CPU_PROFILERD_VERSION);
@@ -87,13 +141,13 @@ static int run(int argc, char **argv)
     if (strcmp(argv[1], "--complete") == 0) {
         return complete(argc - 2, argv + 2);
     }
-    for (size_t i = 0; i < VERB_COUNT; i++) {
-        if (strcmp(argv[1], verbs[i].name) == 0) {
-            return verbs[i].run(argc - 1, argv + 1);
-        }
+    const struct verb *verb = find_verb(argv[1]);
+    if (verb != NULL) {
+        return verb->run(argc - 1, argv + 1);
     }
-    return options_refuse(&line, "%s: there is no such %s; see profctl --help", argv[1],
-                          argv[1][0] == '-' ? "option" : "verb");
+    return argv[1][0] == '-'
+               ? options_refuse(&line, "%s: there is no such option; see profctl --help", argv[1])
+               : refuse_verb(&line, argv[1]);
 }
 
 int main(int argc, char **argv)

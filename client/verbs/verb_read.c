@@ -3,6 +3,7 @@
 /*
  * `profctl read`: reads the options; read/ does the rest.
  */
+#include "books_print.h"
 #include "options.h"
 #include "read.h"
 #include "verbs.h"
@@ -36,7 +37,7 @@ static const struct command_line line = {
         "it. A read that is interrupted loses nothing: the same command goes on with that\n"
         "file, which is a recording too. The exit status is 1 when there is nothing new\n"
         "to read, and then FILE stays as it is.\n"
-        "A FILE that holds a recording already is only touched with --append or --force.\n",
+        "A FILE that holds a recording already is only touched with --append or --force.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .instead = "; a file goes after -o",
 };

@@ -3,6 +3,7 @@
 /*
  * `profctl record`: reads the options; record/ does the rest.
  */
+#include "books_print.h"
 #include "cleanup.h"
 #include "open_recording.h"
 #include "options.h"
@@ -69,12 +70,14 @@ static const struct verb_option options[] = {
 
 static const struct command_line line = {
     .usage = "profctl record [-F HZ] [-d SECONDS] [-o FILE] [OPTION...] [-- CMD...]",
-    .help = "Records what the CPUs do, until -d is over, Ctrl-C, or the end of CMD. With CMD,\n"
-            "only it and its children are recorded; it runs as you, here and now.\n",
-    .more_help = "A second Ctrl-C ends profctl without waiting for the daemon.\n"
-                 "An existing FILE is kept as FILE.old. Without a sample FILE is not touched, and\n"
-                 "the exit status is 1. Otherwise it is that of CMD: 128 + N when signal N ended\n"
-                 "it, 127 when it is not found, 126 when it cannot be executed.\n",
+    .help = "Records what the CPUs do, until -d is over, Ctrl-C, or the end of CMD, or of all\n"
+            "that -p and -t name. With CMD, only it and its children are recorded; it runs as\n"
+            "you, here and now.\n",
+    .more_help =
+        "A second Ctrl-C ends profctl without waiting for the daemon.\n"
+        "An existing FILE is kept as FILE.old. Without a sample FILE is not touched, and\n"
+        "the exit status is 1. Otherwise it is that of CMD: 128 + N when signal N ended\n"
+        "it, 127 when it is not found, 126 when it cannot be executed.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .has_command = true,
     .operand_at = RECORD_AT(command),

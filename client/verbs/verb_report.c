@@ -4,6 +4,7 @@
  * `profctl report`: where the time of a recording went.
  */
 #include "annotation.h"
+#include "books_print.h"
 #include "cleanup.h"
 #include "load.h"
 #include "options.h"
@@ -104,11 +105,12 @@ static const struct command_line line = {
     .usage = "profctl report FILE [VIEW] [OPTION...]",
     .help = "Shows where the time of a recording went, as a list or a tree. FILE may be\n"
             "compressed with gzip; \"-\" is standard input.\n",
-    .more_help = "VIEW is --tree, --callers F, --callees F, --processes or --annotate F; without\n"
-                 "one, a list.\n"
-                 "self counts the samples that were in the row itself, total also those that it\n"
-                 "had called, each stack once. In a tree a sample is on one path: the callees of\n"
-                 "F are those of its outermost call, the callers those of its innermost.\n",
+    .more_help =
+        "VIEW is --tree, --callers F, --callees F, --processes or --annotate F; without\n"
+        "one, a list.\n"
+        "self counts the samples that were in the row itself, total also those that it\n"
+        "had called, each stack once. In a tree a sample is on one path: the callees of\n"
+        "F are those of its outermost call, the callers those of its innermost.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .operand = "recording",
     .operand_at = AT(path),

@@ -9,14 +9,28 @@
 #include "json_out.h"
 #include "options.h"
 #include "record.h"
+#include "session_config.h"
 #include "text_out.h"
 #include "verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+static int take_duration(const struct command_line *line, const struct verb_option *option,
+                         const char *value, void *into)
+{
+    uint64_t *ret_s = into;
+    (void)option;
+    return !options_number(value, SESSION_DURATION_S_MAX, ret_s) || *ret_s == 0
+               ? options_refuse(line, "-d %s: give a whole number of seconds, 1 to %d", value,
+                                SESSION_DURATION_S_MAX)
+               : EXIT_DONE;
+}
+
 static const struct verb_option options[] = {
     OPTION_FREQUENCY,
+    {'d', "duration", "SECONDS", "when sampling ends by itself (600); in whole seconds",
+     take_duration, RECORD_AT(max_duration_s), 0},
     OPTION_KERNEL,
     OPTION_NO_KERNEL,
     OPTION_EVENTS,
@@ -28,11 +42,11 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl start [-F HZ] [-p PID] [OPTION...]",
+    .usage = "profctl start [-F HZ] [-d SECONDS] [-p PID] [OPTION...]",
     .help = "Begins to record what the CPUs do, and returns. The session is yours, survives\n"
-            "this program, and ends by itself after 600 s unless the config's max_duration_s\n"
-            "says otherwise. profctl stop ends it, profctl read fetches what it has recorded,\n"
-            "profctl close closes it.\n",
+            "this program, and ends by itself after 600 s unless -d or the config's\n"
+            "max_duration_s says otherwise. profctl stop ends it, profctl read fetches what\n"
+            "it has recorded, profctl close closes it.\n",
     .options = options,
     .instead = "; to record a command, use record",
 };

@@ -20,6 +20,7 @@ static const struct command_line line = {
     .usage = "profctl status [--json] [--socket PATH]",
     .help = "Shows what the daemon is doing: its version, what its kernel can do, and the\n"
             "session, if there is one, with the account of its ticks.\n",
+    .more_help = BOOKS_PRINT_HELP,
     .options = attach_options,
 };
 

@@ -22,6 +22,7 @@ static const struct command_line line = {
     .help = "Ends the sampling of the session of profctl start, and shows the account of its\n"
             "ticks. What it has recorded stays with the daemon for 600 s, to be fetched by\n"
             "profctl read.\n",
+    .more_help = BOOKS_PRINT_HELP,
     .options = attach_options,
 };
 

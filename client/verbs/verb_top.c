@@ -3,6 +3,7 @@
 /*
  * `profctl top`: reads the options; top/ does the rest.
  */
+#include "books_print.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "options.h"
@@ -95,7 +96,7 @@ static const struct command_line line = {
             "them, processes, units. It has a session of its own, so nothing else can be\n"
             "recorded meanwhile.\n",
     .more_help = "On the screen ? lists the keys. w saves what was sampled last as a recording:\n"
-                 "5 minutes of it are kept, of at most 64 MiB.\n",
+                 "5 minutes of it are kept, of at most 64 MiB.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .instead = "; -p, -U and others name a part of the machine",
 };

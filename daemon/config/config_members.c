@@ -9,65 +9,13 @@
 
 #include "cleanup.h"
 #include "json.h"
+#include "suggest.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define CONFIG_DEPTH_MAX        8
-#define NAME_BYTES_MAX          24
-#define SUGGESTION_DISTANCE_MAX 2
-#define SUGGESTION_PART_MIN     4 /* letters of a name that suggest it */
-
-/* How many single-byte insertions, deletions and exchanges lie between two names. */
-static size_t edit_distance(const char *from, const char *to)
-{
-    size_t row[NAME_BYTES_MAX + 1];
-    size_t to_bytes = strlen(to);
-    for (size_t j = 0; j <= to_bytes; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; from[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= to_bytes; j++) {
-            size_t exchanged = diagonal + (from[i - 1] != to[j - 1]);
-            diagonal = row[j];
-            size_t inserted = row[j - 1] + 1;
-            row[j] = row[j] + 1 < inserted ? row[j] + 1 : inserted;
-            row[j] = row[j] < exchanged ? row[j] : exchanged;
-        }
-    }
-    return row[to_bytes];
-}
-
-/* The first member that `name` is a part of ("frequency", "depth"), or that is a part of it. */
-static const char *suggest_by_part(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count && strlen(name) >= SUGGESTION_PART_MIN; i++) {
-        if (strstr(names[i], name) != NULL || strstr(name, names[i]) != NULL) {
-            return names[i];
-        }
-    }
-    return NULL;
-}
-
-const char *config_suggest(const char *name, const char *const *names, size_t count)
-{
-    size_t closest = count;
-    size_t least = SUGGESTION_DISTANCE_MAX + 1;
-    if (strlen(name) > NAME_BYTES_MAX) {
-        return NULL;
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t distance = edit_distance(name, names[i]);
-        if (distance < least) {
-            least = distance;
-            closest = i;
-        }
-    }
-    return closest < count ? names[closest] : suggest_by_part(name, names, count);
-}
+#define CONFIG_DEPTH_MAX 8
 
 struct shown_name config_show_name(const char *name)
 {
@@ -87,7 +35,7 @@ static int refuse_unknown(const char *name, const char *const *names, size_t cou
                           struct fault *reterr)
 {
     struct shown_name shown = config_show_name(name);
-    const char *suggestion = config_suggest(name, names, count);
+    const char *suggestion = suggest_word(name, names, count);
     if (suggestion != NULL) {
         return fault_set_member(reterr, shown.text,
                                 "is not a member of the config; did you mean '%s'?", suggestion);

@@ -24,9 +24,6 @@ struct shown_name {
 };
 struct shown_name config_show_name(const char *name);
 
-/* Which of the names (borrowed) may have been meant by another; NULL: none. */
-const char *config_suggest(const char *name, const char *const *names, size_t count);
-
 /*
  * Parses a text that must be an object, or the member "config" is at fault. Returned: json_freep().
  * The other result is -ENOMEM.

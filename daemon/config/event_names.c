@@ -8,6 +8,7 @@
 #include "event_names.h"
 
 #include "config_members.h"
+#include "suggest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -162,7 +163,7 @@ static int refuse_name(const char *name, const char *member, struct fault *reter
     for (size_t i = 0; i < COUNT_OF(named); i++) {
         names[i] = named[i].name;
     }
-    const char *meant = config_suggest(name, names, COUNT_OF(named));
+    const char *meant = suggest_word(name, names, COUNT_OF(named));
     struct shown_name shown = config_show_name(name);
     if (meant != NULL) {
         return fault_set_member(reterr, member, "'%s' is no event; did you mean '%s'?", shown.text,

@@ -42,6 +42,7 @@ for verb in $verbs; do
     "$PROFCTL" "$verb" --help >"$WORK/out" 2>"$WORK/err" || fail "$verb --help: status $?"
     grep -q "^usage: profctl $verb" "$WORK/out" || fail "$verb --help: no usage"
     [ -s "$WORK/err" ] && fail "$verb --help: complains"
+    "$PROFCTL" help "$verb" | cmp -s - "$WORK/out" || fail "help $verb is not $verb --help"
     grep -nE '.{81}' "$WORK/out" && fail "$verb --help: lines of more than 80 columns"
     # Each option that it lists is one.
     while read -r option; do
@@ -59,7 +60,22 @@ grep -q '^cpu-profilerd: standard output: cannot be written: No space' "$WORK/er
 "$PROFCTL" --version | grep -q '^profctl [0-9]' || fail "--version"
 
 expect 2 'name a verb, such as: profctl record'
-expect 2 'no such verb' nonsense
+expect 2 'no such verb; see profctl --help' nonsense
+expect 2 'reprot: there is no such verb; did you mean report?' reprot
+expect 2 'reprot: there is no such verb; did you mean report?' help reprot
+expect 2 'one verb at a time' help report record
+expect 2 '--josn: there is no such option; did you mean --json?' report --josn a
+expect 2 '--josn=x: there is no such option; did you mean --json?' report --josn=x a
+expect 2 '-f: there is no such option; did you mean --format?' export -f folded a
+"$PROFCTL" help | cmp -s - <("$PROFCTL" --help) || fail "help is not --help"
+"$PROFCTL" --complete help re | grep -q '^report' || fail "help is not completed"
+# The words of the books are explained where a verb prints them.
+for verb in record read stop status report top; do
+    "$PROFCTL" help "$verb" >"$WORK/out"
+    for word in expected received kept filtered dropped lost throttled missed idle unexplained; do
+        grep -qw "$word" "$WORK/out" || fail "$verb --help does not explain '$word'"
+    done
+done
 expect 2 'no such option' --nonsense
 expect 2 'name a recording, such as: profctl report profile.fxt' report
 expect 2 'one recording at a time; join parts with: cat a b | profctl report -' report a b
@@ -90,6 +106,10 @@ expect 2 'stop takes no operand' stop now
 expect 2 'close takes no operand' close now
 expect 2 'start takes no operand; to record a command, use record' start -- sleep 1
 expect 2 '-F 0: ' start -F 0
+for duration in 0 0.5 31536001 x ''; do
+    expect 2 "-d $duration: give a whole number of seconds, 1 to 31536000" start -d "$duration"
+done
+expect 1 'no socket' start -d 30
 expect 2 'a file goes after -o' read file
 expect 2 'name a file with -o FILE, or standard output with -o -' read
 expect 2 '--append and --force cannot be combined' read -o a.fxt --append --force

@@ -3,7 +3,8 @@
 #
 # What record does besides a file of its own: standard output under its other names, and a word about
 # targets that were never seen, about an end that came by itself, and about a disk without room. No recording is lost to
-# another or to an empty one, the command's status is record's, and a terminal that takes no output holds up nothing.
+# another or to an empty one, the command's status is record's, and a terminal that takes no output holds up nothing. A
+# recording ends with its targets, and in the background only by a signal that is sent to it.
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
@@ -12,12 +13,77 @@ busy=$BACKGROUND_PID
 run_in_background sleep 600
 idle=$BACKGROUND_PID
 
+# The program has run for 200 ms in each recording, by the kernel's count in 10 ms: so many ticks of 1.002 ms were its own,
+# and each of them has a sample, or is where the books say that it went.
+mkfifo "$WORK/pipe"
 for path in - /dev/stdout /dev/fd/1; do
-    profctl record -d 0.5 -o "$path" 2>"$WORK/err" | profctl report --json - >"$WORK/report.json" ||
-        fail "record -o $path: $(cat "$WORK/err")"
-    expect_json "$WORK/report.json" "d['samples'] > 100" "record -o $path: too few samples"
+    # shellcheck disable=SC2016 # for the shell inside, which waits for the other end of the pipe
+    run_in_background sh -c 'exec profctl report --json - <"$0"' "$WORK/pipe" >"$WORK/report.json"
+    reader=$BACKGROUND_PID
+    run_in_background profctl record -o "$path" >"$WORK/pipe" 2>"$WORK/err"
+    recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "record -o $path records nothing: $(cat "$WORK/err")"
+    expect_run 200 "$busy"
+    kill -TERM "$recorder"
+    wait "$recorder" || fail "record -o $path: $(cat "$WORK/err")"
+    wait "$reader" || fail "record -o $path: report fails"
+    expect_json "$WORK/report.json" "d['samples'] == d['books']['total']['kept']" "record -o $path: samples are not there"
+    expect_json "$WORK/report.json" \
+        "d['samples'] + sum(d['books']['total'][term] for term in ('lost', 'throttled', 'missed', 'dropped')) >= 189" \
+        "record -o $path: too few samples"
     grep -q 'samples in' "$WORK/err" || fail "record -o $path: no summary on standard error"
 done
+
+# A recording of processes and threads ends when the last of them has ended.
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
+first=$BACKGROUND_PID
+run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
+second=$BACKGROUND_PID
+run_in_background profctl record -p "$first" -t "$second" -o "$WORK/ended.fxt" >"$WORK/out" 2>&1
+recorder=$BACKGROUND_PID
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/out")"
+expect_run 50 "$first"
+kill -KILL "$first"
+expect_run 300 "$second"
+session_runs || fail "record ends with the first of two targets: $(cat "$WORK/out")"
+kill -KILL "$second"
+wait_until 20 process_ended "$recorder" || fail "record goes on without its targets"
+wait "$recorder" || fail "record of processes that have ended: $(cat "$WORK/out")"
+grep -Eq '^all 2 targets have ended; recorded [0-9.]+ s$' "$WORK/out" || fail "record says: $(cat "$WORK/out")"
+wait "$first" "$second" 2>/dev/null
+
+# A shell without job control, such as this one, has SIGINT ignored by what it starts in the background: that shields it
+# from Ctrl-C on the terminal, and from nothing else.
+run_in_background profctl record -o "$WORK/asked.fxt" >"$WORK/out" 2>&1
+recorder=$BACKGROUND_PID
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/out")"
+expect_run 20 "$busy"
+kill -INT "$recorder"
+wait_until 20 process_ended "$recorder" || fail "record in the background does not end at kill -INT"
+wait "$recorder" || fail "record that was interrupted: $(cat "$WORK/out")"
+timeout 60 python3 - "$WORK/shielded.fxt" <<'PYTHON' || fail "Ctrl-C ends a recording in the background, or kill -INT does not"
+import fcntl, os, select, signal, subprocess, sys, termios, time
+leader, terminal = os.openpty()
+def own_terminal():
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+shell = subprocess.Popen(["sh", "-c", """
+trap '' HUP  # which the end of a terminal's first process sends to all others
+profctl record -o "$0" >/dev/null 2>"$0.err" & echo $!
+exec sleep 50
+""", sys.argv[1]], stdin=terminal, stdout=subprocess.PIPE, start_new_session=True, preexec_fn=own_terminal)
+recorder = os.pidfd_open(pid := int(shell.stdout.readline()))
+def session_runs():
+    return b'"state":"running"' in subprocess.run(["profctl", "status", "--json"], stdout=subprocess.PIPE).stdout.replace(b" ", b"")
+while not session_runs():
+    time.sleep(0.05)
+os.write(leader, b"\x03")
+assert shell.wait() == -signal.SIGINT, "Ctrl-C does not reach the terminal's processes"
+for _ in range(10):
+    assert session_runs(), "Ctrl-C ends it"
+os.kill(pid, signal.SIGINT)
+assert select.select([recorder], [], [], 30)[0], "kill -INT does not end it"
+assert os.path.exists(sys.argv[1]), open(sys.argv[1] + ".err").read()
+PYTHON
 
 echo "{\"targets\": {\"pids\": [$busy, $idle]}}" >"$WORK/targets.json"
 profctl record -d 0.5 --config "$WORK/targets.json" -o "$WORK/targets.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
@@ -106,6 +172,25 @@ _, terminal = os.openpty()
 termios.tcflow(terminal, termios.TCOOFF)
 done = subprocess.run(["profctl", "record", "-d", "1", "-o", sys.argv[1]], stdout=subprocess.DEVNULL, stderr=terminal)
 sys.exit(done.returncode)
+PYTHON
+
+# On a terminal of 80 columns nothing is wider, and progress says that its number is not the last.
+timeout 60 python3 - "$WORK/seen.fxt" <<'PYTHON' || fail "record does not fit a terminal"
+import fcntl, os, select, struct, subprocess, sys, termios
+leader, terminal = os.openpty()
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+recorder = subprocess.Popen(["profctl", "record", "-d", "1", "-o", sys.argv[1]], stdout=terminal, stderr=terminal)
+text = b""
+has_ended = False
+while not has_ended:
+    has_ended = recorder.poll() is not None
+    while select.select([leader], [], [], 0 if has_ended else 0.05)[0]:
+        text += os.read(leader, 65536)
+assert recorder.returncode == 0, text
+progress, _, summary = text.decode().rpartition("\r\033[K")
+assert "fetched" in progress and progress.count("; the rest comes at the end") == progress.count("fetched"), progress
+lines = summary.replace("\r", "").splitlines()
+assert max(map(len, lines)) <= 80 and any(line.startswith("total ") for line in lines), summary
 PYTHON
 
 # Without room not even the first bytes are kept.

@@ -4,8 +4,9 @@ What `profctl report` prints fits where it goes: report_terminal.py PROFCTL MAKE
 
 A made recording has names far too long for a line, of programs that would drive the terminal. On terminals of 80 and
 200 columns no line is longer, colours are the only escapes, and NO_COLOR and TERM=dumb take them away; in a pipe there
-is none, and a line has 80 columns; --wide shows names whole. A pager gets what the terminal would, and none is started
-for a pipe. The locale changes nothing but the bars of --per-second.
+is none, names are whole, as with --wide, and sentences have 80 columns; with COLUMNS a pipe gets what a terminal of that
+width does. On a terminal narrower than any table sentences still end between words. A pager gets what the terminal would,
+and none is started for a pipe. The locale changes nothing but the bars of --per-second.
 """
 import difflib
 import fcntl
@@ -65,8 +66,9 @@ def on_terminal(columns, *arguments, **environment):
     return output.decode().replace("\r\n", "\n")
 
 
-def in_pipe(*arguments):
-    environment = {**os.environ, "PROFCTL_PAGER": "sed s/^/paged/"}
+def in_pipe(*arguments, **environment):
+    kept = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    environment = {**kept, "PROFCTL_PAGER": "sed s/^/paged/", **environment}
     return subprocess.run([PROFCTL, "report", *arguments], check=True, stdout=subprocess.PIPE, env=environment).stdout.decode()
 
 
@@ -92,7 +94,7 @@ make(path)
 for view in VIEWS:
     for columns in (80, 200):
         check(f"{view} on {columns} columns", on_terminal(columns, path, *view), columns, True)
-    piped = check(f"{view} in a pipe", in_pipe(path, *view), 80, False)
+    piped = check(f"{view} in a pipe", in_pipe(path, *view, COLUMNS="80"), 80, False)
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         difference = differs(on_terminal(80, path, *view, **{name: value}), piped)
         assert difference is None, f"{view} with {name}={value} is not what a pipe gets:\n{difference}"
@@ -103,7 +105,16 @@ for view in VIEWS:
     assert in_c == piped, f"{view} depends on the locale:\n{differs(in_c, piped)}"
 assert len(on_terminal(20, path, NO_COLOR="1").splitlines()) > 5, "a tiny terminal shows nothing"
 assert LONG in in_pipe(path, "--wide") and LONG in on_terminal(80, path, "--wide"), "--wide shortens names"
-assert LONG not in in_pipe(path), "the name is not too long, so this tests nothing"
+assert LONG in in_pipe(path) and LONG not in in_pipe(path, COLUMNS="80"), "a pipe shortens names, or COLUMNS does not"
+sentences = in_pipe(path).split("\n\n")[0]
+assert sentences == in_pipe(path, COLUMNS="80").split("\n\n")[0], "sentences in a pipe have not 80 columns"
+for columns in 30, 59:
+    narrow = on_terminal(columns, path, NO_COLOR="1").split("\n\n")[0]
+    assert max(map(len, narrow.splitlines())) <= columns, f"sentences on {columns} columns: {narrow}"
+    assert narrow.split() == sentences.split(), f"words are broken on {columns} columns: {narrow}"
+    books = on_terminal(columns, path, "--books", NO_COLOR="1").split("\n\n")[-1]
+    assert max(map(len, books.splitlines())) <= columns, f"books on {columns} columns: {books}"
+    assert ("- total: 12345678 expected, 12300000" in books.replace("\n  ", " ")) == (columns == 30), f"books on {columns} columns: {books}"
 plain = on_terminal(80, path, NO_COLOR="1").splitlines()
 paged = on_terminal(80, path, NO_COLOR="1", PROFCTL_PAGER="sed s/^/paged:/")
 assert paged.splitlines() == ["paged:" + line for line in plain], "the pager did not get it all"

@@ -17,6 +17,12 @@ end() {
 }
 trap end EXIT
 
+# A session ends when start says, whatever a config does.
+echo '{"max_duration_s": 5}' >"$WORK/short.json"
+profctl start --json -d 7 --config "$WORK/short.json" >"$WORK/start.json" || fail "start -d: status $?"
+expect_json "$WORK/start.json" "d['max_duration_s'] == 7" "start -d is not heard"
+profctl close >/dev/null || fail "close"
+
 # samples FILE...: how many there are in all of them.
 samples() {
     local file sum=0

@@ -11,6 +11,7 @@ static char *print(const char *books_json)
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
+    unsetenv("COLUMNS");
     books_print_print(file, books_json);
     assert_int_equal(fclose(file), 0);
     return text;
@@ -178,6 +179,28 @@ TEST(leaves_columns_of_zeros_out_of_a_page_that_is_too_narrow)
                           "{\"cpus\":[{\"cpu\":0,\"expected\":100,\"received\":90,\"lost\":0,"
                           "\"idle\":10,\"kept\":90,\"dropped\":0}],\"total\":{\"expected\":100,"
                           "\"received\":90,\"lost\":0,\"idle\":10,\"kept\":90,\"dropped\":0}}"));
+}
+
+#define WIDE_BOOKS                                                                                 \
+    "{\"cpus\":[{\"cpu\":0,\"expected\":1000,\"received\":900,\"lost\":1,\"throttled\":1,"         \
+    "\"missed\":98,\"idle\":0,\"kept\":900}],\"total\":{\"expected\":1000,\"received\":900,"       \
+    "\"lost\":1,\"throttled\":1,\"missed\":98,\"idle\":0,\"kept\":900}}"
+
+TEST(becomes_paragraphs_where_no_table_fits)
+{
+    EXPECT_PRINTED(
+        "- cpu 0: 1000 expected, 900 received, 1\n"
+        "  lost, 1 throttled, 98 missed, 900 kept\n"
+        "- total: 1000 expected, 900 received, 1\n"
+        "  lost, 1 throttled, 98 missed, 900 kept\n"
+        "warning: cpu 0: 9.8 % of the ticks are\n"
+        "missed: the timer's interrupt came too\n"
+        "late for them: interrupts were off, or a\n"
+        "hypervisor that does not tell ran\n"
+        "something else; what ran then is not in\n"
+        "the profile\n",
+        books_print_table(&(struct page){.file = file, .columns = 60, .prose_columns = 40},
+                          WIDE_BOOKS));
 }
 
 TEST(says_in_one_line_where_the_ticks_went)

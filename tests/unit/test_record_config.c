@@ -28,6 +28,7 @@ TEST(puts_options_over_the_file)
          {.frequency_hz = 7},
          0,
          "{\"max_stack_depth\":5,\"frequency_hz\":7}"},
+        {"{\"max_duration_s\":5}", {.max_duration_s = 7}, 0, "{\"max_duration_s\":7}"},
         {"{\"sample_period_ns\":10000}", {.frequency_hz = 7}, 0, "{\"frequency_hz\":7}"},
         {"{\"sample_period_ns\":10000}", {0}, 0, "{\"sample_period_ns\":10000}"},
         {"{\"kernel_stacks\":false}", {.kernel_stacks = true}, 0, "{\"kernel_stacks\":true}"},

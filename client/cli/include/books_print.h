@@ -7,14 +7,24 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What the words of the table mean, whole lines for the --help of verbs that print it. */
+#define BOOKS_PRINT_HELP                                                                           \
+    "The books count ticks of each CPU's timer. expected: all. received: with a\n"                 \
+    "sample, which is kept, filtered (not of a target, or the profiler's own) or\n"                \
+    "dropped (no room in the buffer). Without one: lost (the daemon came too late),\n"             \
+    "throttled (the kernel held the timer back), missed (the timer came too late),\n"              \
+    "idle (nothing ran), unexplained (what is left over). profctl(1) has more.\n"
+
 /*
  * Prints the accounting of ticks (the object of docs/trace-format.md) for a person: a line a CPU
- * and a total, "-" for what was not measured. `books_json` NULL, or no such object: says so.
+ * and a total, "-" for what was not measured. `books_json` NULL, or no such object: says so. Where
+ * that is too wide for the page, columns of zeros are left out and named; where it still is, each
+ * line becomes a paragraph with what is not zero.
  */
-void books_print_print(FILE *file, const char *books_json);
-
-/* The same on a page. Where it is too wide for that, columns of zeros are left out and named. */
 void books_print_table(const struct page *page, const char *books_json);
+
+/* The same on the terminal that `file` is; elsewhere as wide as it is, a sentence a line. */
+void books_print_print(FILE *file, const char *books_json);
 
 /* The same in a line, with those of its warnings that print() has. */
 void books_print_brief(const struct page *page, const char *books_json);

@@ -14,26 +14,36 @@
 #define PAGE_UNLIMITED SIZE_MAX
 
 struct page {
-    FILE *file;       /* borrowed */
-    size_t columns;   /* that a line may have, at least PAGE_COLUMNS_MIN; PAGE_UNLIMITED */
-    bool has_colours; /* a terminal shows it, which takes them */
-    bool is_utf8;     /* the locale's characters; names are printed as UTF-8 anyway */
-    pid_t pager;      /* page_close() waits for it; 0: there is none */
-    int terminal_fd;  /* owned, with a pager: what standard output was before */
+    FILE *file;     /* borrowed */
+    size_t columns; /* that a line of a table may have, at least PAGE_COLUMNS_MIN; PAGE_UNLIMITED */
+    size_t prose_columns; /* that a line of a sentence may have; PAGE_UNLIMITED; 0: as `columns` */
+    bool has_colours;     /* a terminal shows it, which takes them */
+    bool is_utf8;         /* the locale's characters; names are printed as UTF-8 anyway */
+    pid_t pager;          /* page_close() waits for it; 0: there is none */
+    int terminal_fd;      /* owned, with a pager: what standard output was before */
 };
 
 #define PAGE_COLUMNS_MIN     ((size_t)60)
-#define PAGE_COLUMNS_DEFAULT ((size_t)80) /* where there is no terminal */
+#define PAGE_COLUMNS_DEFAULT ((size_t)80) /* of sentences where there is no terminal */
 
 /*
  * Standard output: as wide as the terminal that it is, through a pager as git starts one
  * (PROFCTL_PAGER, PAGER, less), with colours unless NO_COLOR is set. What is no terminal gets
- * neither. `is_wide`: lines are as long as they are. page_close() waits until the pager has ended.
+ * neither, and is as wide as COLUMNS says; where that is not set, tables are as wide as they are.
+ * `is_wide`: lines are as long as they are. page_close() waits until the pager has ended.
  */
 void page_open(bool is_wide, struct page *ret);
-/* The same without a pager; there is nothing to close. */
-void page_describe(bool is_wide, struct page *ret);
+/* The same of `file` (borrowed) without a pager; there is nothing to close. */
+void page_describe(FILE *file, bool is_wide, struct page *ret);
+/* For a summary: the same, but where `file` is no terminal a sentence is a line. */
+void page_describe_summary(FILE *file, struct page *ret);
 void page_close(struct page *page);
+
+/* What a line of a sentence may have. */
+static inline size_t page_prose_columns(const struct page *page)
+{
+    return page->prose_columns == 0 ? page->columns : page->prose_columns;
+}
 
 enum page_style {
     PAGE_PLAIN,

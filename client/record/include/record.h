@@ -16,8 +16,9 @@ struct profctl;
 struct profctl_fault;
 
 struct record_request {
-    uint64_t frequency_hz; /* 0: as the config says */
-    uint64_t duration_ns;  /* 0: until something else ends it */
+    uint64_t frequency_hz;   /* 0: as the config says */
+    uint64_t duration_ns;    /* 0: until something else ends it */
+    uint64_t max_duration_s; /* of a session that goes on by itself; 0: as the config says */
     const char *output_path;
     const char *config_path; /* NULL: none */
     const char *socket_path; /* NULL: where the daemon usually is */
