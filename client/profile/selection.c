@@ -7,6 +7,7 @@
 #include "selection.h"
 
 #include "cleanup.h"
+#include "selection_none.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -341,6 +342,30 @@ static int mark_frames(const struct selection *selection, const struct profile *
     return 0;
 }
 
+/* Whether a sample is selected, but for its time. */
+static bool is_selected(const struct selection *selection, const struct profile *profile,
+                        const bool *marks, const struct profile_sample *sample)
+{
+    return has_task(selection, profile, sample) &&
+           (marks == NULL || marks[innermost(profile, sample)]);
+}
+
+/* Says why nothing is selected. */
+static int refuse_none(const struct selection *selection, const struct profile *profile,
+                       const bool *marks, struct fault *reterr)
+{
+    uint64_t first_ns = UINT64_MAX;
+    uint64_t last_ns = 0;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct profile_sample *sample = &profile->samples[i];
+        if (is_selected(selection, profile, marks, sample)) {
+            first_ns = sample->time_ns < first_ns ? sample->time_ns : first_ns;
+            last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
+        }
+    }
+    return selection_explain_none(selection, profile, first_ns, last_ns, reterr);
+}
+
 int selection_apply(const struct selection *selection, struct profile *profile,
                     struct fault *reterr)
 {
@@ -365,12 +390,14 @@ int selection_apply(const struct selection *selection, struct profile *profile,
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample sample = profile->samples[i];
         if (sample.time_ns >= from_ns && (sample.time_ns < to_ns || to_ns == UINT64_MAX) &&
-            has_task(selection, profile, &sample) &&
-            (marks == NULL || marks[innermost(profile, &sample)])) {
+            is_selected(selection, profile, marks, &sample)) {
             first_ns = sample.time_ns < first_ns ? sample.time_ns : first_ns;
             last_ns = sample.time_ns > last_ns ? sample.time_ns : last_ns;
             profile->samples[kept++] = sample;
         }
+    }
+    if (kept == 0 && profile->sample_count > 0) {
+        return refuse_none(selection, profile, marks, reterr);
     }
     profile->unselected_count += profile->sample_count - kept;
     profile->sample_count = kept;

@@ -104,14 +104,14 @@ static struct profile *three_tasks(void)
     return load_recording(recording);
 }
 
-/* Frees the profile. */
+/* Frees the profile. Where nothing is expected the selection is refused. */
 static void assert_selected(struct profile *profile, const struct selection *selection,
                             size_t expected)
 {
     struct fault fault = {0};
-    assert_int_equal(selection_apply(selection, profile, &fault), 0);
-    assert_int_equal(profile->sample_count, expected);
-    assert_int_equal(profile->unselected_count, 4 - expected);
+    assert_int_equal(selection_apply(selection, profile, &fault), expected == 0 ? -ESRCH : 0);
+    assert_int_equal(profile->sample_count, expected == 0 ? 4 : expected);
+    assert_int_equal(profile->unselected_count, expected == 0 ? 0 : 4 - expected);
     (void)profile_free(profile);
 }
 
@@ -230,6 +230,48 @@ TEST(selects_samples_by_the_module_of_their_innermost_frame)
     const struct selection none = {
         .modules = {"app"}, .module_count = 1, .pids = {8}, .pid_count = 1};
     assert_selected(two_modules(), &none, 0);
+}
+
+TEST(says_what_there_is_where_nothing_is_selected)
+{
+    static const struct {
+        struct selection selection;
+        const char *expected;
+    } cases[] = {
+        {{.pids = {12}, .pid_count = 1},
+         "no sample is of -p 12; most are of app (7), cc1plus (8), cc1 (9)"},
+        {{.tids = {12}, .tid_count = 1},
+         "no sample is of -t 12; most are of app (7), cc1plus (8), cc1 (9)"},
+        {{.comms = {"cc1pls"}, .comm_count = 1},
+         "no sample is of --comm 'cc1pls'; did you mean 'cc1plus'? Most are of app, cc1plus, cc1"},
+        {{.comms = {"nosuch"}, .comm_count = 1, .uids = {4}, .uid_count = 1},
+         "no sample is of -u 4 or --comm 'nosuch'; most are of app, cc1plus, cc1"},
+        {{.uids = {4}, .uid_count = 1},
+         "no sample is of -u 4; profctl report --by user lists what there is"},
+        {{.cgroups = {"/x"}, .cgroup_count = 1},
+         "no sample is of -G '/x'; profctl report --by unit lists what there is"},
+        {{.from = {.kind = SELECTION_OFFSET, .offset_ns = 9 * S}},
+         "no sample is between these times; those that would be selected are from 0.000 s to "
+         "3.000 s"},
+        {{.from = {.kind = SELECTION_OFFSET, .offset_ns = 2 * S}, .pids = {8}, .pid_count = 1},
+         "no sample is between these times; those that would be selected are from 1.000 s to "
+         "1.000 s"},
+        {{.from = {.kind = SELECTION_OFFSET, .offset_ns = 9 * S}, .pids = {12}, .pid_count = 1},
+         "no sample is of -p 12; most are of app (7), cc1plus (8), cc1 (9)"},
+        {{.pids = {12}, .pid_count = 1, .modules = {"m"}, .module_count = 1},
+         "no sample is of -p 12 and --module 'm'; most are of app (7), cc1plus (8), cc1 (9)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct fault fault = {0};
+        struct profile *profile = three_tasks();
+        assert_int_equal(selection_apply(&cases[i].selection, profile, &fault), -ESRCH);
+        assert_string_equal(fault.text, cases[i].expected);
+        (void)profile_free(profile);
+    }
+    /* A profile without a sample has none to select, which is no fault of the selection's. */
+    struct profile *empty = load_recording(recording_of(TASK("7", "app")));
+    assert_int_equal(selection_apply(&cases[0].selection, empty, NULL), 0);
+    (void)profile_free(empty);
 }
 
 TEST(refuses_a_module_that_no_sample_was_in)

@@ -71,7 +71,8 @@ bool selection_parse_time(const char *text, struct selection_time *ret);
  * `unselected_count`. Returns 0, or with a sentence in `reterr`
  *   -ENODATA  a time of the day was named, and the recording does not say what time it was
  *   -EINVAL   it begins where it ends, or later
- *   -ESRCH    no sample at all has its innermost frame in a module that is named
+ *   -ESRCH    no sample is selected of a profile that has some, or none at all has its innermost
+ *             frame in a module that is named; the profile stays as it is
  *   -ENOMEM
  */
 int selection_apply(const struct selection *selection, struct profile *profile,
