@@ -14,10 +14,10 @@
 #define PYTHON_WITH_NAMES 12 /* 3.12 */
 
 static const struct runtime runtimes[] = {
-    {"node", "libnode.so", "Node.js", "node --perf-prof names it", "NODE_OPTIONS=--perf-basic-prof",
-     NULL},
+    {"node", "libnode.so", "Node.js", "node --perf-prof, or --perf-basic-prof, names it",
+     "NODE_OPTIONS=--perf-basic-prof", NULL},
     {"MainThread", NULL, "Node.js",
-     "node --perf-prof names it", /* what newer ones call themselves */
+     "node --perf-prof, or --perf-basic-prof, names it", /* what newer ones call themselves */
      "NODE_OPTIONS=--perf-basic-prof", NULL},
     {"deno", NULL, "Deno", "deno --v8-flags=--perf-prof names it", NULL, NULL},
     {"java", "libjvm.so", "Java", "java -agentpath:.../libperf-jvmti.so of perf names it", NULL,
@@ -55,6 +55,17 @@ static bool is_python_with_names(const char *name)
 {
     const char *version = strstr(name, "python3.");
     return version != NULL && strtol(version + strlen("python3."), NULL, 10) >= PYTHON_WITH_NAMES;
+}
+
+const char *doctor_name_interpreted(const char *module)
+{
+    if (is_python_with_names(module)) {
+        return "python3 -X perf, or PYTHONPERFSUPPORT=1, names them";
+    }
+    return strstr(module, "python3.") == NULL
+               ? "python3 -X perf, or PYTHONPERFSUPPORT=1, names them, from 3.12 on"
+               : "this Python cannot name them; from 3.12 on python3 -X perf, or "
+                 "PYTHONPERFSUPPORT=1, does";
 }
 
 static size_t checked(size_t runtime, const char *name)

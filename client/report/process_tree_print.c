@@ -29,7 +29,14 @@ struct printing {
     struct json_out out;
     uint64_t cut_count;
     uint64_t cut_samples;
+    bool has_ancestors; /* a row was shown of processes without a sample */
 };
+
+/* Whether a row is shown only for what its processes made. */
+static bool is_ancestor(const struct process_row *row)
+{
+    return row->depth > 0 && row->self == 0;
+}
 
 static const char *name_of(const struct printing *printing, const struct process_row *row)
 {
@@ -59,6 +66,20 @@ static const char *without_folders(const char *command)
     return command[0] == '/' ? name : command;
 }
 
+/* In at most `room` columns. */
+static void print_name(const struct printing *printing, const struct process_row *row, size_t room)
+{
+    FILE *file = printing->page->file;
+    if (row->command == NULL) {
+        text_print_fitted(file, name_of(printing, row), room, false);
+        return;
+    }
+    size_t mark_width = row->is_shared ? strlen(SHARED_MARK) : 0;
+    text_print_fitted(file, room == PAGE_UNLIMITED ? row->command : without_folders(row->command),
+                      room == PAGE_UNLIMITED ? PAGE_UNLIMITED : room - mark_width, false);
+    (void)fputs(row->is_shared ? SHARED_MARK : "", file);
+}
+
 static void print_command(const struct printing *printing, const struct process_row *row)
 {
     const struct page *page = printing->page;
@@ -74,15 +95,13 @@ static void print_command(const struct printing *printing, const struct process_
     room = room == PAGE_UNLIMITED ? PAGE_UNLIMITED : room - indent - strlen(deep);
     if (row->depth == 0) {
         (void)fputs("(all of them)\n", page->file);
-    } else if (row->command == NULL) {
-        text_print_fitted(page->file, name_of(printing, row), room, false);
-        (void)fputc('\n', page->file);
+    } else if (is_ancestor(row)) {
+        (void)fprintf(page->file, "%s(", page_style(page, PAGE_FAINT));
+        print_name(printing, row, room == PAGE_UNLIMITED ? PAGE_UNLIMITED : room - strlen("()"));
+        (void)fprintf(page->file, ")%s\n", page_style(page, PAGE_PLAIN));
     } else {
-        size_t mark_width = row->is_shared ? strlen(SHARED_MARK) : 0;
-        text_print_fitted(page->file,
-                          room == PAGE_UNLIMITED ? row->command : without_folders(row->command),
-                          room == PAGE_UNLIMITED ? PAGE_UNLIMITED : room - mark_width, false);
-        (void)fprintf(page->file, "%s\n", row->is_shared ? SHARED_MARK : "");
+        print_name(printing, row, room);
+        (void)fputc('\n', page->file);
     }
 }
 
@@ -92,6 +111,7 @@ static void on_text_row(const struct process_row *row, void *userdata)
     FILE *file = printing->page->file;
     printing->cut_count += row->cut_count;
     printing->cut_samples += row->cut_samples;
+    printing->has_ancestors = printing->has_ancestors || is_ancestor(row);
     if (row->number == 0) {
         summary_print_head(printing->page, printing->profile, printing->summary);
         (void)fprintf(file, "%stotal %%   self %%  processes  command%s\n",
@@ -109,6 +129,10 @@ int process_tree_print_text(const struct page *page, const struct profile *profi
 {
     struct printing printing = {.page = page, .profile = profile, .summary = summary};
     int r = process_tree_walk(profile, min_percent, on_text_row, &printing);
+    if (r == 0 && printing.has_ancestors) {
+        page_print_lines(page, PAGE_PLAIN,
+                         (char[]){"in (): no sample of its own; shown for what it made"});
+    }
     if (r == 0 && printing.cut_count > 0) {
         char count[TEXT_COUNT_BYTES];
         (void)fprintf(page->file, "cut: %" PRIu64 " rows below %g %%, %s; --min 0 shows all\n",

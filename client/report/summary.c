@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define INTERPRETER "_PyEval_EvalFrameDefault" /* of Python; compilers add to it */
+
 /* What is known of where a frame is. */
 enum frame_class {
     FRAME_NAMED,
@@ -29,10 +31,13 @@ struct process_key {
 struct counting {
     const struct profile *profile;
     struct summary *summary;
-    uint8_t *classes;                 /* owned; enum frame_class of the leaf, by chain */
-    uint64_t *made_counts;            /* owned; by text: the command */
-    uint64_t *unnamed_counts;         /* owned; by module */
-    struct intern processes;          /* struct process_key */
+    uint8_t *classes;             /* owned; enum frame_class of the leaf, by chain */
+    uint64_t *made_counts;        /* owned; by text: the command */
+    uint64_t *unnamed_counts;     /* owned; by module */
+    uint64_t *interpreter_counts; /* owned; the same */
+    uint32_t *interpreters;       /* owned; the module whose interpreter a chain is in, by chain,
+                                   * or INTERN_NONE; NULL: none is */
+    struct intern processes;      /* struct process_key */
     struct summary_command *commands; /* owned; by text */
     uint64_t *task_counts;            /* owned; by task, of those that are none of the kernel's */
     uint64_t quality_counts[UINT8_MAX + 1];
@@ -43,6 +48,8 @@ static void counting_done(struct counting *counting)
     free(counting->classes);
     free(counting->made_counts);
     free(counting->unnamed_counts);
+    free(counting->interpreter_counts);
+    free(counting->interpreters);
     free(counting->commands);
     free(counting->task_counts);
     intern_done(&counting->processes);
@@ -68,6 +75,68 @@ static const struct profile_frame *leaf_of(const struct profile *profile, uint32
     return profile_frame(profile, profile_chain(profile, chain, &count)[0]);
 }
 
+/* What a frame says of Python: its interpreter runs code, or a function that it has named. */
+enum python_frame {
+    PYTHON_NOT,
+    PYTHON_INTERPRETER,
+    PYTHON_FUNCTION,
+};
+
+static enum python_frame python_of(const struct profile *profile, uint32_t frame)
+{
+    const char *name = profile_text(profile, profile_frame(profile, frame)->name);
+    return strncmp(name, INTERPRETER, strlen(INTERPRETER)) == 0 ? PYTHON_INTERPRETER
+           : strncmp(name, "py::", strlen("py::")) == 0         ? PYTHON_FUNCTION
+                                                                : PYTHON_NOT;
+}
+
+/* The module whose interpreter runs in a chain, without the names of what it runs; or INTERN_NONE.
+ */
+static uint32_t find_interpreter(const struct profile *profile, const uint8_t *pythons,
+                                 uint32_t chain)
+{
+    size_t count = 0;
+    const uint32_t *frames = profile_chain(profile, chain, &count);
+    uint32_t module = INTERN_NONE;
+    for (size_t i = 0; i < count; i++) {
+        if (pythons[frames[i]] == PYTHON_FUNCTION) {
+            return INTERN_NONE;
+        }
+        if (pythons[frames[i]] == PYTHON_INTERPRETER) {
+            module = profile_frame(profile, frames[i])->module;
+        }
+    }
+    return module;
+}
+
+/* Finds the chains in Python's interpreter. Where no frame is one they are not looked through. */
+static int find_interpreters(struct counting *counting)
+{
+    const struct profile *profile = counting->profile;
+    size_t chain_count = profile->chains.item_count;
+    size_t frame_count = profile->frames.item_count;
+    cleanup_(freep) uint8_t *pythons = calloc(frame_count + 1, sizeof *pythons);
+    bool has_interpreter = false;
+    if (pythons == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < frame_count; i++) {
+        pythons[i] = (uint8_t)python_of(profile, (uint32_t)i);
+        has_interpreter = has_interpreter || pythons[i] == PYTHON_INTERPRETER;
+    }
+    if (!has_interpreter) {
+        return 0;
+    }
+    counting->interpreters = calloc(chain_count + 1, sizeof *counting->interpreters);
+    if (counting->interpreters == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < chain_count; i++) {
+        counting->interpreters[i] = find_interpreter(profile, pythons, (uint32_t)i);
+    }
+    return 0;
+}
+
 static int begin(struct counting *counting)
 {
     const struct profile *profile = counting->profile;
@@ -76,17 +145,19 @@ static int begin(struct counting *counting)
     counting->classes = calloc(chain_count + 1, sizeof *counting->classes);
     counting->made_counts = calloc(text_count + 1, sizeof *counting->made_counts);
     counting->unnamed_counts = calloc(profile->module_count + 1, sizeof *counting->unnamed_counts);
+    counting->interpreter_counts =
+        calloc(profile->module_count + 1, sizeof *counting->interpreter_counts);
     counting->commands = calloc(text_count + 1, sizeof *counting->commands);
     counting->task_counts = calloc(profile->tasks.item_count + 1, sizeof *counting->task_counts);
     if (counting->classes == NULL || counting->made_counts == NULL ||
-        counting->unnamed_counts == NULL || counting->commands == NULL ||
-        counting->task_counts == NULL) {
+        counting->unnamed_counts == NULL || counting->interpreter_counts == NULL ||
+        counting->commands == NULL || counting->task_counts == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < chain_count; i++) {
         counting->classes[i] = (uint8_t)class_of(profile, leaf_of(profile, (uint32_t)i));
     }
-    return 0;
+    return find_interpreters(counting);
 }
 
 static void count_rooted(struct summary *summary, enum profile_rooted rooted, uint64_t count)
@@ -130,6 +201,16 @@ static void count_leaf(struct counting *counting, const struct profile_sample *s
     }
 }
 
+static void count_interpreter(struct counting *counting, const struct profile_sample *sample)
+{
+    uint32_t module =
+        counting->interpreters == NULL ? INTERN_NONE : counting->interpreters[sample->chain];
+    if (module != INTERN_NONE) {
+        counting->summary->interpreted_count++;
+        counting->interpreter_counts[module]++;
+    }
+}
+
 /* Counts the samples of a task for its command. */
 static int count_command(struct counting *counting, uint32_t number, uint64_t count)
 {
@@ -150,6 +231,7 @@ static void count_sample(struct counting *counting, const struct profile_sample 
     struct summary *summary = counting->summary;
     counting->quality_counts[sample->quality]++;
     count_leaf(counting, sample);
+    count_interpreter(counting, sample);
     bool is_kernel_thread = profile_is_kernel_thread(counting->profile, sample);
     bool in_kernel = is_kernel_thread || sample->in_kernel;
     summary->kernel_thread_count += is_kernel_thread;
@@ -214,6 +296,7 @@ int summary_take(const struct profile *profile, struct summary *ret)
     }
     summary.made_command = find_most(counting.made_counts, profile->texts.item_count);
     summary.unnamed_module = find_most(counting.unnamed_counts, profile->module_count);
+    summary.interpreter_module = find_most(counting.interpreter_counts, profile->module_count);
     for (size_t i = 0; i < profile->texts.item_count; i++) {
         if (counting.commands[i].sample_count > 0) {
             summary.command_count++;

@@ -115,6 +115,10 @@ for columns in 30, 59:
     books = on_terminal(columns, path, "--books", NO_COLOR="1").split("\n\n")[-1]
     assert max(map(len, books.splitlines())) <= columns, f"books on {columns} columns: {books}"
     assert ("- total: 12345678 expected, 12300000" in books.replace("\n  ", " ")) == (columns == 30), f"books on {columns} columns: {books}"
+tree = in_pipe(path, "--processes", "--min", "0").splitlines()
+ancestors = [line for line in tree if "  (/opt/evil?[2J?1m? " in line and line.endswith(")")]
+assert len(ancestors) == 40 and sum("/opt/evil" in line for line in tree) == 41, "only one process of 41 has samples"
+assert "in (): no sample of its own; shown for what it made" in tree, "what stands in parentheses is not explained"
 plain = on_terminal(80, path, NO_COLOR="1").splitlines()
 paged = on_terminal(80, path, NO_COLOR="1", PROFCTL_PAGER="sed s/^/paged:/")
 assert paged.splitlines() == ["paged:" + line for line in plain], "the pager did not get it all"

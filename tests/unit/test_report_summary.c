@@ -69,6 +69,7 @@ TEST(says_where_when_and_who)
         "CPU time by command: app 60.0 % (2 processes), other 20.0 %, threads of the kernel "
         "20.0 %; the CPUs were idle for 50.0 % of the time.\n"
         "But mind:\n"
+        "- 5 samples are few: shares are within about 44 points of the true ones\n"
         "- 20.0 % of the samples were in the kernel, whose functions were not recorded; the view "
         "shows what called it\n"
         "\n"
@@ -155,9 +156,39 @@ TEST(says_of_several_sessions_where_when_and_what)
     }
 }
 
+/* That samples are few is true of nearly all recordings here, and has a test of its own. */
 static void on_doubt(const char *text, void *userdata)
 {
-    (void)fprintf(userdata, "%s\n", text);
+    if (strstr(text, " few: ") == NULL) {
+        (void)fprintf(userdata, "%s\n", text);
+    }
+}
+
+static void on_few(const char *text, void *userdata)
+{
+    if (strstr(text, " few: ") != NULL) {
+        (void)fprintf(userdata, "%s\n", text);
+    }
+}
+
+TEST(says_how_exact_the_shares_of_few_samples_are)
+{
+    static const struct {
+        uint64_t count;
+        const char *expected;
+    } cases[] = {
+        {0, ""},
+        {1, "1 sample is few: shares are within about 98 points of the true ones\n"},
+        {19, "19 samples are few: shares are within about 22 points of the true ones\n"},
+        {384, "384 samples are few: shares are within about 5 points of the true ones\n"},
+        {385, ""},
+    };
+    struct profile *profile = load_recording(recording_of(APP "sample 1 7 1 0x1001"));
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct summary summary = {.sample_count = cases[i].count};
+        EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_few, file));
+    }
+    (void)profile_free(profile);
 }
 
 static void assert_doubts_of(struct profile *profile, const char *expected)
@@ -247,7 +278,10 @@ TEST(praises_no_more_than_is_true)
          "are missing.\n"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct recording *recording = recording_of(APP "sample 1 7 1 0x1001");
+        struct recording *recording = recording_of(APP);
+        for (uint64_t sample = 0; sample < 400; sample++) {
+            add_sample(recording, sample, 7, COMPLETE, ADDRESSES(0x1001));
+        }
         add_books(recording, cases[i].expected, 1, cases[i].expected - cases[i].lost - 1,
                   cases[i].lost);
         char *text = summarize(recording, PAGE_UNLIMITED);
@@ -310,10 +344,31 @@ TEST(names_the_switch_that_brings_the_names_of_made_code)
 #define MADE_BY(command)                                                                           \
     "100.0 % of the samples were in code without names that a program made ([anon], [jit]), most " \
     "in '" command "': "
-    assert_doubts(MADE("node"), 1, 0, MADE_BY("node") "node --perf-prof names it\n");
+    assert_doubts(MADE("node"), 1, 0,
+                  MADE_BY("node") "node --perf-prof, or --perf-basic-prof, names it\n");
     assert_doubts(MADE("dotnet"), 1, 0, MADE_BY("dotnet") "DOTNET_PerfMapEnabled=1 names it\n");
     assert_doubts(MADE("x\033[1m"), 1, 0,
                   MADE_BY("x?[1m") "a map /tmp/perf-PID.map or a jitdump would name it\n");
+}
+
+TEST(says_what_has_python_name_its_functions)
+{
+#define PYTHON(module)                                                                             \
+    "name 7 0 0 python; module 7 1 /x/" module " 0xab; mmap 0 7 1 0x1000 0x1000 0;"                \
+    "symbol ab /x/" module " 0 _PyEval_EvalFrameDefault; symbol ab /x/" module " 0x100 add;"       \
+    "symbol ab /x/" module " 0x200 py::f:/x.py; symbol ab /x/" module " 0x300 main;"               \
+    "sample 1 7 1 0x1301"
+#define IN_PYTHON "50.0 % of the samples were in Python code, whose functions are not shown: "
+    assert_doubts(PYTHON("python3.11") "; sample 2 7 1 0x1101 0x1001 0x1301", 2, 0,
+                  IN_PYTHON "this Python cannot name them; from 3.12 on python3 -X perf, or "
+                            "PYTHONPERFSUPPORT=1, does\n");
+    assert_doubts(PYTHON("libpython3.12.so.1.0") "; sample 2 7 1 0x1001 0x1301", 2, 0,
+                  IN_PYTHON "python3 -X perf, or PYTHONPERFSUPPORT=1, names them\n");
+    assert_doubts(PYTHON("python3") "; sample 2 7 1 0x1001 0x1301", 2, 0,
+                  IN_PYTHON "python3 -X perf, or PYTHONPERFSUPPORT=1, names them, from 3.12 on\n");
+    /* Where it names them, nothing is missing. */
+    assert_doubts(PYTHON("python3.12") "; sample 2 7 1 0x1101 0x1001 0x1201 0x1001 0x1301", 2, 0,
+                  "");
 }
 
 TEST(keeps_a_files_names_from_writing_lines_of_their_own)

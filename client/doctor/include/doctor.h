@@ -74,3 +74,7 @@ const char *doctor_describe_create(struct profctl *conn, const struct profctl_fa
 /* What has a program of this name (the begin of a command counts) name the code that it makes, as
  * a clause; NULL where nothing is known. */
 const char *doctor_name_made_code(const char *command);
+
+/* What has Python name the functions that it interprets, as a clause; `module` is the file of the
+ * interpreter ("libpython3.11.so.1.0"), since older ones cannot. */
+const char *doctor_name_interpreted(const char *module);

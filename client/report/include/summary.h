@@ -40,6 +40,8 @@ struct summary {
     uint64_t unnamed_count;       /* in a function of a file that has no name */
     uint32_t made_command;        /* that has most of the former; INTERN_NONE: there are none */
     uint32_t unnamed_module;      /* of the profile, that has most of the latter; or INTERN_NONE */
+    uint64_t interpreted_count;   /* in Python's interpreter, without the names of what it ran */
+    uint32_t interpreter_module;  /* that has most of these; or INTERN_NONE */
     uint64_t command_count;       /* of commands, without threads of the kernel */
     struct summary_command commands[SUMMARY_COMMANDS_MAX]; /* the largest; else all 0 */
 };
