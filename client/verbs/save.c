@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Saves what a verb prints. All errors of the stream are found at its end.
+ * Saves what a verb prints. All errors of the stream are found at its end. What is saved can be
+ * made again, so it replaces what was saved before; a recording cannot, and is replaced by nothing.
  */
 #include "save.h"
 
@@ -17,6 +18,11 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
 {
     cleanup_(output_freep) struct output *output = NULL;
     struct fault fault = {0};
+    if (input_is_recording(path)) {
+        return complain("%s is a recording, and nothing that is made of one takes its place; name "
+                        "another file with -o, or remove it",
+                        path);
+    }
     if (output_open(path, &output, &fault) < 0) {
         return complain("%s", fault.text);
     }
@@ -24,18 +30,12 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
     if (is_gzip && output_compress(output) < 0) {
         return complain("%s: there is not enough memory", path);
     }
-    if (input_is_recording(path)) {
-        output_leave_old(output);
-    }
     FILE *file = output_stream(output);
     if (file == NULL || print(file, userdata) < 0) {
         return complain("%s: there is not enough memory", path);
     }
     if (output_finish(output, &fault) < 0) {
         return complain("%s", fault.text);
-    }
-    if (output_old_path(output) != NULL) {
-        (void)complain("%s held a recording, which is %s now", path, output_old_path(output));
     }
     return EXIT_DONE;
 }

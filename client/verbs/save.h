@@ -10,8 +10,8 @@
 typedef int save_print_fn(FILE *file, void *userdata);
 
 /*
- * Has a file printed, "-" for standard output, that gets its name only when all of it is there. A
- * recording that it replaces stays as PATH.old. `is_gzip`: it is compressed whatever its name.
+ * Has a file printed, "-" for standard output, that gets its name only when all of it is there.
+ * It replaces what is there, but no recording. `is_gzip`: it is compressed whatever its name.
  * Complains, and returns an exit status.
  */
 int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userdata);

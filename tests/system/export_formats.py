@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What export_formats.sh says: export_formats.py PROFCTL MAKER FOLDER, where FOLDER has the program `inlined`."""
-import collections, filecmp, itertools, json, os, re, shutil, subprocess, sys
+import collections, filecmp, gzip, itertools, json, os, re, shutil, subprocess, sys
 from recording_maker import Recording, SESSION, SYMBOLS, BOOKS, PROCESSES
 import export_readers
 
@@ -461,15 +461,24 @@ def check_damaged(profctl, path, folder):
 
 
 def check_old(profctl, folder):
-    """A recording that another one's export takes the place of stays as FILE.old; another file does not."""
-    hard, path = (os.path.join(folder, name) for name in ("hard.fxt", "replaced.fxt"))
+    """No export takes the place of a recording, compressed or not; it replaces another file."""
+    hard, path = (os.path.join(folder, name) for name in ("hard.fxt", "replaced.html"))
     shutil.copy(hard, path)
-    for expected in (f"profctl: {path} held a recording, which is {path}.old now\n", ""):
-        done = subprocess.run([profctl, "export", hard, "--format", "folded", "-o", path], capture_output=True, text=True)
-        if done.returncode != 0 or done.stderr != expected:
-            export_readers.complain("export -o", f"status {done.returncode}, {done.stderr!r}")
-    if not filecmp.cmp(hard, path + ".old", shallow=False):
-        export_readers.complain("export -o", "the recording that was replaced is lost")
+    with open(hard, "rb") as plain, gzip.open(path + ".gz", "wb") as packed:
+        shutil.copyfileobj(plain, packed)
+    for verb in (["export", "--format", "folded"], ["flamegraph"]):
+        for name in (path, path + ".gz"):
+            shutil.copy(name, name + ".copy")
+            done = subprocess.run([profctl, *verb, hard, "-o", name], capture_output=True, text=True)
+            expected = f"profctl: {name} is a recording, and nothing that is made of one takes its place; name another file with -o, or remove it\n"
+            if done.returncode != 1 or done.stderr != expected or not filecmp.cmp(name, name + ".copy", shallow=False):
+                export_readers.complain(" ".join(verb), f"over a recording: status {done.returncode}, {done.stderr!r}")
+        other = os.path.join(folder, "other.html")
+        with open(other, "w") as file:
+            file.write("other")
+        done = subprocess.run([profctl, *verb, hard, "-o", other], capture_output=True, text=True)
+        if done.returncode != 0 or done.stderr != "" or os.path.exists(other + ".old") or open(other).read() == "other":
+            export_readers.complain(" ".join(verb), f"over another file: status {done.returncode}, {done.stderr!r}")
 
 
 def main():
