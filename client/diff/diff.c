@@ -137,10 +137,30 @@ int diff_compare(struct diff *diff, struct fault *reterr)
 {
     int r = diff_check(diff, reterr);
     r = r < 0 ? r : diff_judge(diff);
+    r = r < 0 ? r : diff_check_overlap(diff);
     if (r == 0 && diff->row_count > 0) {
         qsort_r(diff->rows, diff->row_count, sizeof *diff->rows, compare_rows, diff);
     }
     return r;
+}
+
+static bool is_change_empty(const struct diff_change *change)
+{
+    return change->samples[DIFF_BEFORE] == change->samples[DIFF_AFTER];
+}
+
+bool diff_is_identical(const struct diff *diff)
+{
+    const struct part *parts = diff->parts;
+    bool is_identical = diff->counts[DIFF_BEFORE] == 1 && diff->counts[DIFF_AFTER] == 1 &&
+                        diff->row_count > 0 && parts[0].length_s == parts[1].length_s &&
+                        parts[0].expected == parts[1].expected &&
+                        parts[0].fold.sample_count == parts[1].fold.sample_count;
+    for (size_t i = 0; i < diff->row_count && is_identical; i++) {
+        is_identical =
+            is_change_empty(&diff->rows[i].self) && is_change_empty(&diff->rows[i].total);
+    }
+    return is_identical;
 }
 
 const struct diff_row *diff_rows(const struct diff *diff, size_t *ret_count)

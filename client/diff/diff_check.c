@@ -13,6 +13,7 @@
 #include "json.h"
 #include "session_facts.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 #define SEVERAL       "several kinds"
 #define MISSING_LIMIT 0.05
 #define NS_PER_S      1e9
+#define HARDLY_SHARED 0.1
 
 static const struct {
     const char *what;
@@ -271,4 +273,23 @@ int diff_check(struct diff *diff, struct fault *reterr)
     int r = check_facts(diff, reterr);
     r = r < 0 ? r : check_parts(diff, reterr);
     return r < 0 ? r : find_divisors(diff, reterr);
+}
+
+int diff_check_overlap(struct diff *diff)
+{
+    double shared = 0;
+    if (diff->wholes[DIFF_BEFORE] <= 0 || diff->wholes[DIFF_AFTER] <= 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < diff->row_count; i++) {
+        const double *values = diff->rows[i].self.values;
+        shared += fmin(values[DIFF_BEFORE] / diff->wholes[DIFF_BEFORE],
+                       values[DIFF_AFTER] / diff->wholes[DIFF_AFTER]);
+    }
+    return shared >= HARDLY_SHARED
+               ? 0
+               : warn_of(diff,
+                         "hardly anything is in both: rows that both sides have are %.1f %% of the "
+                         "CPU time; are these recordings of the same program?",
+                         100 * shared);
 }

@@ -75,6 +75,13 @@ int part_take_facts(struct part *part, const struct profile *profile);
  * diff_compare(). */
 int diff_check(struct diff *diff, struct fault *reterr);
 
+/* Warns where the rows, which are made, have hardly anything that both sides have. Returns 0, or
+ * -ENOMEM. */
+int diff_check_overlap(struct diff *diff);
+
+/* Whether a recording was compared with itself, by all that is known of it. */
+bool diff_is_identical(const struct diff *diff);
+
 /* Makes the rows, in no order. Returns 0, or -ENOMEM. */
 int diff_judge(struct diff *diff);
 

@@ -15,9 +15,11 @@
 #define NUMBERS_WIDTH ((size_t)46) /* of the columns before the texts, with the gap behind them */
 #define GAP_WIDTH     ((size_t)2)
 #define NAME_WEIGHT   3
+#define STACK_WEIGHT  6
 #define MODULE_WEIGHT 2
 #define COLUMNS       2
 #define PATH_BETWEEN  " > "
+#define PATH_CUT      "... > "
 #define CLASSES       2
 
 struct diff_unit diff_unit_of(const struct diff *diff)
@@ -235,6 +237,29 @@ static char *row_name(const struct diff *diff, const struct diff_row *row)
     return text;
 }
 
+/* Prints a stack in `columns`: as many frames from the leaf outward as fit whole, and of a leaf
+ * that does not fit what is left of it without its middle. */
+static void print_path(FILE *file, const char *path, size_t columns)
+{
+    const size_t cut_width = strlen(PATH_CUT);
+    const char *shown = path;
+    const char *between = NULL;
+    if (text_width(path) <= columns) {
+        text_print_padded(file, path, columns);
+        return;
+    }
+    while (cut_width + text_width(shown) > columns &&
+           (between = strstr(shown, PATH_BETWEEN)) != NULL) {
+        shown = between + strlen(PATH_BETWEEN);
+    }
+    if (cut_width + text_width(shown) > columns) {
+        text_print_fitted(file, shown, columns, true);
+        return;
+    }
+    (void)fputs(PATH_CUT, file);
+    text_print_padded(file, shown, columns - cut_width);
+}
+
 static const char *row_module(const struct diff_row *row)
 {
     const char *slash = row->module == NULL ? NULL : strrchr(row->module, '/');
@@ -280,7 +305,11 @@ static void print_row(const struct page *page, const struct diff *diff, const st
     }
     print_change(page, &unit, second);
     (void)fputs("  ", page->file);
-    text_print_fitted(page->file, name, columns[0].width, true);
+    if (diff->options.by == DIFF_BY_STACK) {
+        print_path(page->file, name, columns[0].width);
+    } else {
+        text_print_fitted(page->file, name, columns[0].width, true);
+    }
     (void)fputs("  ", page->file);
     text_print_fitted(page->file, row_module(row), columns[1].width, false);
     (void)fprintf(page->file, "%s\n", is_faint ? page_style(page, PAGE_PLAIN) : "");
@@ -305,7 +334,8 @@ static void print_titles(const struct page *page, const struct diff *diff,
 
 static int print_rows(const struct page *page, const struct diff *diff, size_t shown)
 {
-    struct page_column columns[COLUMNS] = {{strlen("container"), NAME_WEIGHT, 0},
+    size_t name_weight = diff->options.by == DIFF_BY_STACK ? STACK_WEIGHT : NAME_WEIGHT;
+    struct page_column columns[COLUMNS] = {{strlen("container"), name_weight, 0},
                                            {strlen("module"), MODULE_WEIGHT, 0}};
     for (size_t i = 0; i < shown; i++) {
         cleanup_(freep) char *name = row_name(diff, &diff->rows[i]);
@@ -331,9 +361,31 @@ static int print_rows(const struct page *page, const struct diff *diff, size_t s
     return 0;
 }
 
+static int print_identical(const struct page *page, const struct diff *diff)
+{
+    char before[DIFF_NAME_BYTES];
+    char after[DIFF_NAME_BYTES];
+    char count[TEXT_COUNT_BYTES];
+    struct page_text text;
+    if (!page_text_begin(&text)) {
+        return -ENOMEM;
+    }
+    text_print(text.file, diff_side_name(diff, DIFF_BEFORE, before));
+    (void)fputs(" and ", text.file);
+    text_print(text.file, diff_side_name(diff, DIFF_AFTER, after));
+    (void)fprintf(text.file, " are the same recording: %s in %.3f s, as many in each of %zu %s.\n",
+                  text_samples(diff->parts[0].fold.sample_count, count), diff->parts[0].length_s,
+                  diff->row_count, row_words(diff->options.by));
+    page_text_end(&text, page, PAGE_PLAIN);
+    return 0;
+}
+
 int diff_print_table(const struct page *page, const struct diff *diff, size_t limit)
 {
     size_t shown = limit == 0 || limit > diff->row_count ? diff->row_count : limit;
+    if (diff_is_identical(diff)) {
+        return print_identical(page, diff);
+    }
     int r = print_head(page, diff);
     r = r < 0 ? r : print_rows(page, diff, shown);
     if (r == 0 && shown < diff->row_count) {

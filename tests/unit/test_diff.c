@@ -303,3 +303,74 @@ TEST(tells_stacks_apart)
     });
     (void)diff_free(diff);
 }
+
+/* Prints a comparison on a page of 80 columns. Takes the diff; returned: free(). */
+static char *print_on_80_columns(struct diff *diff)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    const struct page page = {.file = file, .columns = PAGE_COLUMNS_DEFAULT};
+    assert_int_equal(diff_print_table(&page, diff, 0), 0);
+    assert_int_equal(fclose(file), 0);
+    (void)diff_free(diff);
+    return text;
+}
+
+#define LONG_NAME "a_function_with_a_name_that_is_longer_than_its_column"
+
+TEST(shows_the_leaf_of_a_stack_that_is_too_long)
+{
+    static const struct {
+        const char *stack;
+        const char *expected;
+    } cases[] = {
+        {WORK " " REST " 0x1041 " MAIN, "  ... > rest > work  "},
+        {"0x1041 " REST " " RARE " " MAIN, "  a_function_w..._its_column  "},
+        {WORK, "  work  "},
+    };
+    struct diff_options by_stack = options;
+    by_stack.by = DIFF_BY_STACK;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char line[128];
+        struct recording *recording = recording_of(MODULE "; symbol ab /new/app 64 " LONG_NAME);
+        (void)snprintf(line, sizeof line, "sample 1000 7 1 %s", cases[i].stack);
+        add_lines(recording, line);
+        char *text =
+            print_on_80_columns(compare(&by_stack, load_recording(recording), make(MODULE, 3, 0)));
+        assert_contains(text, cases[i].expected);
+        free(text);
+    }
+}
+
+TEST(says_in_a_sentence_that_recordings_are_the_same)
+{
+    char *text = print_on_80_columns(compare(&options, make(MODULE, 3, 5), make(MODULE, 3, 5)));
+    assert_string_equal(text, "a and b are the same recording: 605 samples in 0.604 s, as many in "
+                              "each of 4\nfunctions.\n");
+    free(text);
+    text = print_on_80_columns(compare(&options, make(MODULE, 3, 5), make(MODULE, 3, 4)));
+    assert_null(strstr(text, "the same recording"));
+    assert_contains(text, " rare ");
+    free(text);
+    /* As many samples, elsewhere. */
+    text = print_on_80_columns(compare(&options, make(MODULE, 3, 0), make(MODULE, 4, 0)));
+    assert_null(strstr(text, "the same recording"));
+    free(text);
+}
+
+TEST(says_that_recordings_share_hardly_anything)
+{
+    static const char other[] =
+        "name 7 0 0 app; module 7 1 /new/other 0xcd; mmap 0 7 1 0x1000 0x1000 0;"
+        "symbol cd /new/other 0 start; symbol cd /new/other 16 spin; symbol cd /new/other 32 rest;"
+        "symbol cd /new/other 48 rare";
+    char *text = print_on_80_columns(compare(&options, make(MODULE, 3, 0), make(other, 3, 0)));
+    assert_contains(text, "- hardly anything is in both: rows that both sides have are 0.0 % of "
+                          "the CPU");
+    free(text);
+    text = print_on_80_columns(compare(&options, make(MODULE, 3, 0), make(MODULE, 4, 0)));
+    assert_null(strstr(text, "hardly anything"));
+    free(text);
+}
