@@ -89,6 +89,16 @@ uint64_t top_intake_made_bytes(const struct top_intake *intake)
     return intake->live == NULL ? 0 : profile_made_bytes(live_profile_get(intake->live));
 }
 
+/* The name of all functions of a module that have none; `*ret` is returned: free(). NULL when there
+ * is no memory. */
+static const char *make_unnamed(const char *basename, char **ret)
+{
+    if (asprintf(ret, "%s" TOP_UNNAMED, basename) < 0) {
+        *ret = NULL;
+    }
+    return *ret;
+}
+
 /* The model's number of a frame's function. */
 static int find_function(struct top_intake *intake, uint32_t frame, uint32_t *ret)
 {
@@ -109,11 +119,15 @@ static int find_function(struct top_intake *intake, uint32_t frame, uint32_t *re
         intake->functions[count] = 0;
     }
     intake->function_count = count;
+    cleanup_(freep) char *unnamed = NULL;
     if (module != NULL && unnamed_is_name(name, profile_text(profile, module->basename))) {
-        name = TOP_UNNAMED;
+        name = make_unnamed(profile_text(profile, module->basename), &unnamed);
     }
-    int r = top_model_function(intake->model, name,
-                               module == NULL ? "" : profile_text(profile, module->name), ret);
+    int r =
+        name == NULL
+            ? -ENOMEM
+            : top_model_function(intake->model, name,
+                                 module == NULL ? "" : profile_text(profile, module->name), ret);
     intake->functions[frame] = r == 0 ? *ret + 1 : 0;
     return r;
 }

@@ -15,7 +15,9 @@
 
 #define TOP_KEPT_BYTES (UINT64_C(64) << 20)
 #define TOP_KEPT_S     UINT64_C(300)
-#define TOP_UNNAMED    "[unnamed]" /* all functions of a module that have no name */
+/* Behind a module's name: all functions of the module that have no name. Views of a recording,
+ * which tell them apart, have an address in place of the dots. */
+#define TOP_UNNAMED "+0x..."
 
 struct top_intake;
 

@@ -96,7 +96,10 @@ TEST_MADE(struct top_intake *intake, makes_rows_of_functions_with_and_without_na
     add_sample(recording, now_ns(), 7, COMPLETE, ADDRESSES(BASE + 0x404, BASE + 0x204));
     assert_int_equal(give(intake, recording), 0);
     assert_int_equal(top_intake_settle(intake, now_ns(), false), 0);
-    assert_string_equal(rows_of(intake), "[unnamed] 2/2, leaf 1/1, main 0/3");
+    assert_string_equal(rows_of(intake),
+                        "library_with_a_name_that_is_as_long_as_a_line_of_symbols_"
+                        "lets_it_be_and_has_no_other_meaning_whatsoever_________.so"
+                        "+0x... 2/2, leaf 1/1, main 0/3");
 }
 
 TEST_MADE(struct top_intake *intake, goes_on_in_another_segment,
