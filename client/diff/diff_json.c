@@ -7,6 +7,15 @@
 #include "diff_parts.h"
 #include "json_out.h"
 
+static void print_known(struct json_out *out, const char *name, double value, bool is_known)
+{
+    if (is_known) {
+        json_out_double(out, name, value);
+    } else {
+        json_out_raw(out, name, NULL);
+    }
+}
+
 static void print_side(struct json_out *out, const struct diff *diff, enum diff_side side,
                        double scale)
 {
@@ -25,11 +34,7 @@ static void print_side(struct json_out *out, const struct diff *diff, enum diff_
         json_out_double(out, "length_s", part->length_s);
         json_out_u64(out, "expected", (uint64_t)part->expected);
         json_out_u64(out, "seen", part->seen > 0 ? (uint64_t)part->seen : 0);
-        if (diff->options.per == DIFF_PER_WORK) {
-            json_out_double(out, "work", part->work);
-        } else {
-            json_out_raw(out, "work", NULL);
-        }
+        print_known(out, "work", part->work, diff->options.per == DIFF_PER_WORK);
         json_out_end(out, '}');
     }
     json_out_end(out, ']');
@@ -39,12 +44,13 @@ static void print_side(struct json_out *out, const struct diff *diff, enum diff_
 static void print_verdict(struct json_out *out, const struct diff *diff)
 {
     const struct verdict *verdict = &diff->verdict;
+    json_out_raw(out, "judged", diff_is_judged(diff) ? "true" : "false");
     json_out_double(out, "false_discovery_rate", diff->options.discovery_rate);
     json_out_u64(out, "tested_rows", verdict->row_count);
     json_out_u64(out, "tests", verdict->test_count);
     json_out_u64(out, "sure_rows", verdict->sure_rows);
     json_out_u64(out, "sure", verdict->sure_count);
-    json_out_double(out, "runs_differ", verdict->spread.part);
+    print_known(out, "runs_differ", verdict->spread.part, diff_is_judged(diff));
     json_out_raw(out, "runs_differ_assumed", verdict->is_assumed ? "true" : "false");
     json_out_u64(out, "unmatched_rows", diff->unmatched_count);
     json_out_begin(out, "warnings", '[');
@@ -63,13 +69,9 @@ static void print_change(struct json_out *out, const char *name, const struct di
     json_out_double(out, "before", scale * change->values[DIFF_BEFORE]);
     json_out_double(out, "after", scale * change->values[DIFF_AFTER]);
     json_out_double(out, "change", scale * change->change);
-    if (change->is_tested) {
-        json_out_double(out, "visible", scale * change->visible);
-        json_out_double(out, "probability", change->probability);
-    } else {
-        json_out_raw(out, "visible", NULL);
-        json_out_raw(out, "probability", NULL);
-    }
+    print_known(out, "margin", scale * change->margin, change->has_margin);
+    print_known(out, "visible", scale * change->visible, change->is_tested);
+    print_known(out, "probability", change->probability, change->is_tested);
     json_out_raw(out, "sure", change->is_sure ? "true" : "false");
     json_out_end(out, '}');
 }
@@ -114,6 +116,7 @@ int diff_print_json(FILE *file, const struct diff *diff, size_t limit)
     json_out_begin(&out, NULL, '{');
     json_out_string(&out, "by", diff_by_name(diff->options.by));
     json_out_string(&out, "per", pers[diff->options.per]);
+    json_out_string(&out, "sort", diff->options.sorts_total ? "total" : "self");
     json_out_string(&out, "unit", is_work ? "seconds" : "percent");
     print_side(&out, diff, DIFF_BEFORE, scale);
     print_side(&out, diff, DIFF_AFTER, scale);

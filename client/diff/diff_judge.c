@@ -3,11 +3,12 @@
 /*
  * Adds the recordings of each side up and says which changes are sure. The noise of a side is what
  * its recordings have in themselves, and how much one run differs from the next. The latter is
- * learned from the functions that are measured well: between the recordings of a side, or where
- * there is one on each, from one side to the other, in that most functions did not change. Where a
- * side has several recordings, each function's own difference between them counts too, moderated by
- * those of the others; one that differs far more than others is judged by itself. Self and total
- * are tests of one family.
+ * learned between the recordings of a side, from the functions that are measured well. Each
+ * function's own difference between them counts too, moderated by those of the others; one that
+ * differs far more than others is judged by itself. Self and total are tests of one family.
+ *
+ * With few recordings a side nothing is tested: how runs differ is not in the data. What is left is
+ * the noise that the recordings have in themselves.
  */
 #include "cleanup.h"
 #include "diff_parts.h"
@@ -21,9 +22,9 @@
 #define FAIRLY_MEASURED 0.04 /* if these are too few */
 #define ASSUMED_PART    0.01 /* how much runs differ in what they spend their time with, */
 #define ASSUMED_COST    0.03 /* and in how much time they have or need */
-#define RUNS_FREEDOM    4.0  /* of the spread as that of one function: some differ far more */
 #define OWN_LIMIT       0.01 /* the probability up to which a function is unlike others */
 #define SEEN_LIMIT      0.4  /* of Student's distribution: 4 of 5 to one side */
+#define MARGIN_LIMIT    0.05 /* of the intervals of changes so many miss the real one */
 #define SELF            0
 #define TOTAL           1
 #define MEASURES        2
@@ -48,7 +49,7 @@ struct judging {
     struct pair_sum *sums; /* owned; of each item self and total */
     size_t item_count;
     double divisor_squares[DIFF_SIDES];
-    double freedom; /* of what is between the recordings of a side; 0: there is one on each */
+    double freedom; /* of what is between the recordings of a side */
     struct excess excess;
     double *sorted; /* owned; probabilities */
 };
@@ -131,34 +132,23 @@ static double value_of(const struct judging *judging, const struct pair_sum *sum
     return sum->sides[side].samples / judging->diff->divisors[side];
 }
 
-/* What a sum says of how runs differ: of each side with several recordings, or of both. Returns how
- * many contrasts that are. */
+/* What a sum says of how runs differ: of each side with several recordings. Returns how many
+ * contrasts that are. */
 static size_t find_contrasts(const struct judging *judging, const struct pair_sum *sum,
                              double measured, struct contrast *ret)
 {
-    struct contrast both = {.freedom = 1};
     size_t count = 0;
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
         const struct side_sum *of_side = &sum->sides[side];
-        double divisor = judging->diff->divisors[side];
         double within = variance_within(judging, of_side, side);
         double squares = squares_of(judging, of_side, side);
-        bool is_well = within < measured * squares;
-        both.variance += within / (divisor * divisor);
-        both.scale += squares / (divisor * divisor);
-        if (judging->diff->counts[side] > 1 && is_well) {
+        if (judging->diff->counts[side] > 1 && within < measured * squares) {
             ret[count++] =
                 (struct contrast){variance_between(judging, of_side, side),
                                   (double)(judging->diff->counts[side] - 1), within, squares};
         }
     }
-    if (judging->freedom > 0 || both.variance >= measured * both.scale) {
-        return count;
-    }
-    double change = value_of(judging, sum, DIFF_AFTER) - value_of(judging, sum, DIFF_BEFORE);
-    both.square = change * change;
-    ret[0] = both;
-    return 1;
+    return count;
 }
 
 static struct spread learn_from(const struct judging *judging, double measured,
@@ -179,6 +169,9 @@ static int learn_spread(struct judging *judging)
         calloc(judging->item_count + 1, DIFF_SIDES * sizeof *contrasts);
     if (contrasts == NULL) {
         return -ENOMEM;
+    }
+    if (!diff_is_judged(judging->diff)) {
+        return 0;
     }
     verdict->spread = learn_from(judging, WELL_MEASURED, contrasts);
     if (verdict->spread.freedom <= 0) {
@@ -206,11 +199,8 @@ static double factor_of(const struct judging *judging, const struct pair_sum *su
     double factor = 0;
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
         double freedom = (double)(judging->diff->counts[side] - 1);
-        if (freedom > 0) {
-            factor += freedom / judging->freedom *
-                      variance_between(judging, &sum->sides[side], side) /
-                      variance_of(judging, &sum->sides[side], side);
-        }
+        factor += freedom / judging->freedom * variance_between(judging, &sum->sides[side], side) /
+                  variance_of(judging, &sum->sides[side], side);
     }
     return factor;
 }
@@ -233,7 +223,7 @@ static int learn_excess(struct judging *judging)
     if (factors == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < judging->item_count && judging->freedom > 0; i++) {
+    for (size_t i = 0; i < judging->item_count && diff_is_judged(judging->diff); i++) {
         const struct pair_sum *sum = &judging->sums[MEASURES * i + SELF];
         if (is_well_measured(judging, sum)) {
             factors[count++] = factor_of(judging, sum);
@@ -243,10 +233,8 @@ static int learn_excess(struct judging *judging)
     return 0;
 }
 
-/* The noise of a change by what a sum itself has between the recordings of the sides. One without
- * several has what it is expected to have, times what the other side has more than that. */
-static struct noise noise_of_own(const struct judging *judging, const struct pair_sum *sum,
-                                 double factor)
+/* The noise of a change by what a sum itself has between the recordings of the sides. */
+static struct noise noise_of_own(const struct judging *judging, const struct pair_sum *sum)
 {
     struct noise noise = {0, 0};
     double weights = 0;
@@ -254,10 +242,8 @@ static struct noise noise_of_own(const struct judging *judging, const struct pai
         const struct side_sum *of_side = &sum->sides[side];
         double square = judging->diff->divisors[side] * judging->diff->divisors[side];
         double freedom = (double)(judging->diff->counts[side] - 1);
-        double expected = variance_of(judging, of_side, side);
-        double variance = freedom > 0 ? fmax(variance_between(judging, of_side, side), expected)
-                                      : expected * fmax(factor, 1);
-        freedom = freedom > 0 ? freedom : judging->freedom;
+        double variance =
+            fmax(variance_between(judging, of_side, side), variance_of(judging, of_side, side));
         noise.variance += variance / square;
         weights += variance * variance / (square * square * freedom);
     }
@@ -265,30 +251,38 @@ static struct noise noise_of_own(const struct judging *judging, const struct pai
     return noise;
 }
 
-/* The noise of a change. */
-static struct noise noise_of(const struct judging *judging, const struct pair_sum *sum)
+/* The noise that a change has by what is within the recordings, and no more. */
+static struct noise noise_within(const struct judging *judging, const struct pair_sum *sum)
 {
-    const struct spread *spread = &judging->diff->verdict.spread;
     struct noise noise = {0, 0};
     double weights = 0;
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
         const struct side_sum *of_side = &sum->sides[side];
         double square = judging->diff->divisors[side] * judging->diff->divisors[side];
-        double runs = spread->part * spread->part * squares_of(judging, of_side, side) / square;
-        noise.variance += variance_of(judging, of_side, side) / square;
+        noise.variance += variance_within(judging, of_side, side) / square;
         weights += of_side->variance_freedom / (square * square);
-        weights += runs * runs / RUNS_FREEDOM;
-    }
-    if (judging->freedom > 0) {
-        double factor = factor_of(judging, sum);
-        if (excess_probability(&judging->excess, factor, judging->freedom) < OWN_LIMIT) {
-            return noise_of_own(judging, sum, factor);
-        }
-        struct excess own = excess_moderate(&judging->excess, factor, judging->freedom);
-        return (struct noise){noise.variance * own.factor, own.freedom};
     }
     noise.freedom = weights > 0 ? noise.variance * noise.variance / weights : FREEDOM_MOST;
     noise.freedom = fmin(noise.freedom, FREEDOM_MOST);
+    return noise;
+}
+
+/* The noise of a change. */
+static struct noise noise_of(const struct judging *judging, const struct pair_sum *sum)
+{
+    if (!diff_is_judged(judging->diff)) {
+        return noise_within(judging, sum);
+    }
+    double factor = factor_of(judging, sum);
+    if (excess_probability(&judging->excess, factor, judging->freedom) < OWN_LIMIT) {
+        return noise_of_own(judging, sum);
+    }
+    struct excess own = excess_moderate(&judging->excess, factor, judging->freedom);
+    struct noise noise = {0, own.freedom};
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        double square = judging->diff->divisors[side] * judging->diff->divisors[side];
+        noise.variance += own.factor * variance_of(judging, &sum->sides[side], side) / square;
+    }
     return noise;
 }
 
@@ -302,11 +296,15 @@ static void take_change(const struct judging *judging, const struct pair_sum *su
         samples += sum->sides[side].samples;
     }
     ret->change = ret->values[DIFF_AFTER] - ret->values[DIFF_BEFORE];
-    ret->is_tested = may_test && samples >= TESTED_SAMPLES;
+    ret->has_margin = may_test && samples >= TESTED_SAMPLES;
+    ret->is_tested = ret->has_margin && diff_is_judged(judging->diff);
     ret->probability = 1;
-    if (ret->is_tested) {
+    if (ret->has_margin) {
         struct noise noise = noise_of(judging, sum);
-        ret->probability = student_two_sided(ret->change / sqrt(noise.variance), noise.freedom);
+        double deviation = sqrt(noise.variance);
+        ret->margin = deviation * student_limit(MARGIN_LIMIT, noise.freedom);
+        ret->probability =
+            ret->is_tested ? student_two_sided(ret->change / deviation, noise.freedom) : 1;
     }
 }
 
@@ -451,7 +449,7 @@ static int conclude(struct judging *judging)
                 judging->sorted[verdict->test_count++] = changes[at]->probability;
             }
         }
-        verdict->row_count += diff->rows[i].total.is_tested;
+        verdict->row_count += diff->rows[i].total.has_margin;
     }
     qsort(judging->sorted, verdict->test_count, sizeof *judging->sorted, compare_doubles);
     verdict->limit =

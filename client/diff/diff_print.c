@@ -2,7 +2,8 @@
 
 /*
  * A comparison for a person: what was compared and how surely, and below it the rows. What is not
- * sure is grey. Names come from recordings: they reach the page through text_out.h alone.
+ * sure is grey; where nothing can be sure, what is no more than the noise within the runs. Names
+ * come from recordings: they reach the page through text_out.h alone.
  */
 #include "cleanup.h"
 #include "diff_parts.h"
@@ -110,26 +111,39 @@ static void write_numbers(FILE *file, const struct diff *diff)
     (void)fputs(".\n", file);
 }
 
-/* With one recording a side no more is known than that these two differ. */
+/* What few recordings of a side cannot tell, and how to learn it. */
+static void write_unjudged(FILE *file, const struct diff *diff)
+{
+    size_t needed = diff_recordings_needed(diff->options.discovery_rate);
+    (void)fprintf(file,
+                  "Fewer than %zu recordings of a side cannot tell a change from the difference "
+                  "between runs of the same program: nothing is called sure.\n"
+                  "within: the change is known to so much, to both sides, by the noise of sampling "
+                  "within these runs alone (95 %%); runs differ by more. Grey is what is inside.\n"
+                  "To learn what changed, record each side %zu times, in turn:\n"
+                  "  for i in $(seq %zu); do\n"
+                  "  profctl record -o before-$i.fxt -- COMMAND_BEFORE\n"
+                  "  profctl record -o after-$i.fxt -- COMMAND_AFTER\n"
+                  "  done\n"
+                  "  profctl diff before-?.fxt --with after-?.fxt\n",
+                  needed, needed, needed);
+}
+
 static void write_verdict(FILE *file, const struct diff *diff)
 {
     const struct verdict *verdict = &diff->verdict;
-    bool is_single = diff->part_count == DIFF_SIDES;
+    if (!diff_is_judged(diff)) {
+        write_unjudged(file, diff);
+        return;
+    }
     (void)fprintf(
         file,
-        "%zu of %zu %s with enough samples %s (*); of all that are called so, %.3g %% may "
-        "be false.\n",
+        "%zu of %zu %s with enough samples changed for sure (*); of all that are called so, "
+        "%.3g %% may be false.\n",
         verdict->sure_rows, verdict->row_count, row_words(diff->options.by),
-        is_single ? "differ by more than noise" : "changed for sure",
         100 * diff->options.discovery_rate);
-    (void)fputs(is_single ? "One recording a side: whether other runs of the same differ as much, "
-                            "only several recordings a side tell. "
-                          : "",
-                file);
-    (void)fprintf(file, "Runs of the same %s by %.2g %% of a function%s.\n",
-                  verdict->is_assumed ? "are taken to differ"
-                  : is_single         ? "seem to differ"
-                                      : "side differ",
+    (void)fprintf(file, "Runs of the same %s by %.3g %% of a function%s.\n",
+                  verdict->is_assumed ? "are taken to differ" : "side differ",
                   100 * verdict->spread.part,
                   verdict->is_assumed ? ", as there is too little to learn it from"
                                       : ", beside the noise of sampling");
@@ -177,7 +191,7 @@ static int write_visible(FILE *file, const struct diff *diff)
     return 0;
 }
 
-static void write_warnings(FILE *file, const struct diff *diff)
+void diff_write_warnings(FILE *file, const struct diff *diff)
 {
     (void)fputs(diff->warning_count > 0 || diff->unmatched_count > 0 ? "But mind:\n" : "", file);
     for (size_t i = 0; i < diff->warning_count; i++) {
@@ -193,6 +207,13 @@ static void write_warnings(FILE *file, const struct diff *diff)
     }
 }
 
+int diff_write_head(FILE *file, const struct diff *diff)
+{
+    write_numbers(file, diff);
+    write_verdict(file, diff);
+    return write_visible(file, diff);
+}
+
 static int print_head(const struct page *page, const struct diff *diff)
 {
     struct page_text text;
@@ -201,12 +222,10 @@ static int print_head(const struct page *page, const struct diff *diff)
     }
     write_side(text.file, diff, DIFF_BEFORE);
     write_side(text.file, diff, DIFF_AFTER);
-    write_numbers(text.file, diff);
-    write_verdict(text.file, diff);
-    int r = write_visible(text.file, diff);
+    int r = diff_write_head(text.file, diff);
     page_text_end(&text, page, PAGE_PLAIN);
     if (r == 0 && page_text_begin(&text)) {
-        write_warnings(text.file, diff);
+        diff_write_warnings(text.file, diff);
         page_text_end(&text, page, PAGE_WARNING);
     }
     (void)fputc('\n', page->file);
@@ -286,6 +305,13 @@ static void print_change(const struct page *page, const struct diff_unit *unit,
                   change->is_sure ? page_style(page, PAGE_PLAIN) : "");
 }
 
+/* Whether a change is no more than what noise is known to make. */
+static bool is_noise(const struct diff *diff, const struct diff_change *change)
+{
+    return diff_is_judged(diff) ? !change->is_sure
+                                : !change->has_margin || fabs(change->change) <= change->margin;
+}
+
 static void print_row(const struct page *page, const struct diff *diff, const struct diff_row *row,
                       const char *name, const struct page_column *columns)
 {
@@ -293,13 +319,14 @@ static void print_row(const struct page *page, const struct diff *diff, const st
     bool is_by_total = diff->options.sorts_total;
     const struct diff_change *first = is_by_total ? &row->total : &row->self;
     const struct diff_change *second = is_by_total ? &row->self : &row->total;
-    bool is_faint = !first->is_sure && !second->is_sure;
+    bool is_faint = is_noise(diff, first) && is_noise(diff, second);
     (void)fputs(is_faint ? page_style(page, PAGE_FAINT) : "", page->file);
     print_value(page->file, &unit, first, DIFF_BEFORE);
     print_value(page->file, &unit, first, DIFF_AFTER);
     print_change(page, &unit, first);
-    if (first->is_tested) {
-        (void)fprintf(page->file, "%7.2f ", unit.scale * first->visible);
+    if (first->has_margin) {
+        (void)fprintf(page->file, "%7.2f ",
+                      unit.scale * (first->is_tested ? first->visible : first->margin));
     } else {
         (void)fputs("      - ", page->file);
     }
@@ -324,8 +351,9 @@ static void print_titles(const struct page *page, const struct diff *diff,
         [DIFF_BY_CONTAINER] = "container", [DIFF_BY_USER] = "user",
     };
     bool is_by_total = diff->options.sorts_total;
-    (void)fprintf(page->file, "%s%s before   after   change  seen at %s  ",
-                  page_style(page, PAGE_TITLE), "", is_by_total ? "    self " : "   total ");
+    (void)fprintf(page->file, "%s before   after   change  %s %s  ", page_style(page, PAGE_TITLE),
+                  diff_is_judged(diff) ? "seen at" : " within",
+                  is_by_total ? "    self " : "   total ");
     text_print_fitted(page->file, titles[diff->options.by], columns[0].width, true);
     (void)fputs("  ", page->file);
     text_print_fitted(page->file, "module", columns[1].width, false);

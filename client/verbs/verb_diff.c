@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `profctl diff`: what grew and what shrank between two recordings, or two sets of them. Recordings
- * are loaded one after the other; what is compared is left of each.
+ * `profctl diff`: what grew and what shrank between two recordings, or two sets of them, as a
+ * table, as JSON or as a page. Recordings are loaded one after the other; what is compared, and for
+ * a page its samples, are left of each.
  */
 #include "cleanup.h"
 #include "diff.h"
@@ -145,27 +146,35 @@ static const struct verb_option options[] = {
 static const struct command_line line = {
     .usage = "profctl diff BEFORE... [--with] AFTER... [OPTION...]",
     .help = "Shows what grew and what shrank from one recording to another, and which of that\n"
-            "is more than noise. With several recordings a side, how much runs of the same\n"
-            "differ is measured; otherwise it is reckoned from functions that hardly changed.\n",
+            "is more than noise. That takes three recordings of each side or more: how much\n"
+            "runs of the same program differ is measured between them. With fewer nothing is\n"
+            "called sure.\n",
     .more_help =
         "self is of the row itself, total also of what it had called. A change with a *\n"
         "is sure; what is not is grey. seen at: the smallest change of the row that would\n"
-        "have been called sure in 4 of 5 cases.\n",
+        "have been called sure in 4 of 5 cases.\n"
+        "within, with fewer than three recordings of a side: the change is known to so\n"
+        "much by the noise of sampling within the runs; how much runs differ is not in it.\n",
     .options = options,
     .operand = "recording",
     .operand_at = AT(operands),
     .take_operand = take_operand,
 };
 
+static size_t count_side(const struct operands *operands, enum diff_side side)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < operands->count; i++) {
+        count += operands->sides[i] == side;
+    }
+    return count;
+}
+
 /* Sides of recordings that stand without --with. */
 static int check_operands(struct operands *operands)
 {
-    size_t after = 0;
-    for (size_t i = 0; i < operands->count; i++) {
-        after += operands->sides[i] == DIFF_AFTER;
-    }
     if (operands->has_with) {
-        return after > 0 && after < operands->count
+        return count_side(operands, DIFF_BEFORE) > 0 && count_side(operands, DIFF_AFTER) > 0
                    ? EXIT_DONE
                    : options_refuse(&line, "--with: stands between the recordings of two sides");
     }
@@ -175,6 +184,23 @@ static int check_operands(struct operands *operands)
     }
     operands->sides[1] = DIFF_AFTER;
     return EXIT_DONE;
+}
+
+/* A limit that no change could be above would let everything pass. */
+static int check_limit(const struct diff_request *request)
+{
+    const struct operands *operands = &request->operands;
+    size_t needed = diff_recordings_needed(request->options.discovery_rate);
+    if (request->fail_percent == NOT_ASKED_FOR || (count_side(operands, DIFF_BEFORE) >= needed &&
+                                                   count_side(operands, DIFF_AFTER) >= needed)) {
+        return EXIT_DONE;
+    }
+    return options_refuse(&line,
+                          "--fail-above: fewer than %zu recordings of a side cannot tell growth "
+                          "from the difference between runs of the same program; record each side "
+                          "%zu times: profctl diff before-?.fxt --with after-?.fxt --fail-above "
+                          "%.3g%%",
+                          needed, needed, request->fail_percent);
 }
 
 /* Reads numbers that commas part. Returns how many; 0: they are none. */
@@ -229,8 +255,8 @@ static const char *title_of(const char *path)
     return strcmp(path, "-") == 0 ? WITHOUT_MENTION : slash == NULL ? path : slash + 1;
 }
 
-/* Loads and adds one recording. `*status` becomes that of a failure; false: there is nothing to
- * compare. */
+/* Loads and adds one recording. `flame` is NULL without a page. `*status` becomes that of a
+ * failure; false: there is nothing to compare. */
 static bool add_recording(const struct diff_request *request, size_t number, struct diff *diff,
                           int *status)
 {
@@ -322,6 +348,7 @@ int verb_diff(int argc, char **argv)
     }
     status = check_operands(&request.operands);
     status = status == EXIT_DONE ? take_per(&request) : status;
+    status = status == EXIT_DONE ? check_limit(&request) : status;
     const struct selection *selection = &request.selection;
     request.options.is_part_of_time =
         selection->from.kind != SELECTION_ANY_TIME || selection->to.kind != SELECTION_ANY_TIME;

@@ -3,7 +3,8 @@
 #
 # `profctl diff` of real recordings of 0.7 s of CPU time: a function that takes twice as long is found, in itself and in nothing that
 # it does not call, by its part and by work; --fail-above ends with status 3 for that reason alone; runs of the same
-# program do not; and what was not made alike is refused. The JSON is what docs/diff.schema.json says.
+# program do not; and what was not made alike is refused. With fewer than three recordings of a side nothing is sure, and
+# --fail-above is refused. The JSON is what docs/diff.schema.json says.
 # A function with 30 % that takes twice as long has 60 of 130, 16 points more; the noise of 2800 samples is 1.2.
 . "${0%/*}/lib.sh"
 use_build release
@@ -26,8 +27,8 @@ record() {
 for i in 1 2 3; do
     record "before$i" 0.7 :
     record "after$i" 0.7 : 100
+    record "same$i" 0.7 :
 done
-record same 0.7 :
 record no_kernel 0.2 --no-kernel :
 record slow_rate 0.2 -F 1000 :
 works=$(awk '/^parts/ { print $2 }' "$WORK"/before?.out "$WORK"/after?.out | paste -sd,)
@@ -41,15 +42,26 @@ ends() {
 }
 
 cd "$WORK" || exit
-ends 3 before1.fxt after1.fxt --fail-above 3%
+ends 3 before?.fxt --with after?.fxt --fail-above 3%
 [ "$(wc -l <err)" -eq 1 ] && grep -q '^profctl: [a-z_]* grew by [0-9.]* % of the whole, which is above 3 %$' err || fail "says: $(cat err)"
-ends 0 before1.fxt same.fxt --fail-above 10
-ends 0 before1.fxt before2.fxt --with before3.fxt same.fxt --fail-above 10
+ends 0 before?.fxt --with same?.fxt --fail-above 10
+ends 0 before1.fxt before2.fxt --with same1.fxt same2.fxt --fail-above 10 --fdr 20
 ends 0 before?.fxt --with after?.fxt --fail-above 50
 ends 2 before1.fxt
-ends 2 before1.fxt same.fxt after1.fxt
-ends 2 before1.fxt same.fxt --with
-ends 2 before1.fxt same.fxt --per 1,2,3
+ends 2 before1.fxt same1.fxt after1.fxt
+ends 2 before1.fxt same1.fxt --with
+ends 2 before1.fxt same1.fxt --per 1,2,3
+for sides in "before1.fxt after1.fxt" "before1.fxt --with after1.fxt after2.fxt after3.fxt" \
+    "before1.fxt before2.fxt --with after1.fxt after2.fxt after3.fxt" "before1.fxt before2.fxt before3.fxt --with after1.fxt after2.fxt"; do
+    # shellcheck disable=SC2086
+    ends 2 $sides --fail-above 3%
+    grep -q 'record each side 3 times' err || fail "of $sides it says: $(cat err)"
+    # shellcheck disable=SC2086
+    ends 0 $sides
+    grep -q 'nothing is called sure' out || fail "of $sides it says: $(cat out)"
+    grep -q 'profctl diff before-?.fxt --with after-?.fxt' out || fail "of $sides it says not how to tell: $(cat out)"
+    grep -q '\*' out && fail "of $sides something is sure: $(cat out)"
+done
 ends 1 before1.fxt missing.fxt
 ends 1 before1.fxt no_kernel.fxt
 grep -q 'stacks of the kernel.*--force' err || fail "of other stacks of the kernel it says: $(cat err)"
@@ -90,12 +102,20 @@ for path in sys.argv[2:]:
 def row(result, name):
     return next(row for row in result["rows"] if row["name"] == name)
 
-for name in ("by_function", "by_work", "single"):
+for name in ("by_function", "by_work"):
     three = row(found[name], "chore_three")
     for part in ("self", "total"):
         expect(three[part]["sure"] and three[part]["change"] > 0, f"{name}: chore_three: {part}: {three[part]}")
     unit = row(found[name], "do_unit")
     expect(not unit["self"]["sure"], f"{name}: do_unit has no time itself: {unit['self']}")
+single = found["single"]
+expect(not single["judged"] and single["tests"] == 0 and single["sure"] == 0 and single["runs_differ"] is None, "one recording a side is judged")
+for each in single["rows"]:
+    for part in ("self", "total"):
+        expect(not each[part]["sure"] and each[part]["visible"] is None and each[part]["probability"] is None, f"single: {each}")
+three = row(single, "chore_three")["self"]
+expect(0 < three["margin"] < three["change"], f"single: the noise within the runs hides the change: {three}")
+expect(found["by_function"]["judged"] and row(found["by_function"], "chore_three")["self"]["margin"] > 0, "three a side are judged")
 # By its part all others shrink, by work they do not: 3 of 10 parts are 6 of 13, and twice the time.
 part, work = (row(found[name], "chore_three")["self"] for name in ("by_function", "by_work"))
 expect(abs(part["after"] / part["before"] - 20 / 13) < 0.15, f"its part grew: {part}")

@@ -28,8 +28,10 @@ record() {
 record profile "$WORKLOADS/busy" --seconds 0.3
 record before-1 "$WORKLOADS/chores" --seconds 0.2
 record before-2 "$WORKLOADS/chores" --seconds 0.2
+record before-3 "$WORKLOADS/chores" --seconds 0.2
 record after-1 "$WORKLOADS/chores" --seconds 0.2 100
 record after-2 "$WORKLOADS/chores" --seconds 0.2 100
+record after-3 "$WORKLOADS/chores" --seconds 0.2 100
 cp "$ready/profile.fxt" "$ready/a.fxt"
 cp "$ready/before-1.fxt" "$ready/before.fxt"
 cp "$ready/after-1.fxt" "$ready/after.fxt"

@@ -40,18 +40,31 @@ static void add(struct diff *diff, enum diff_side side, struct profile *profile)
     (void)profile_free(profile);
 }
 
-static struct diff *compare(const struct diff_options *options, struct profile *before,
-                            struct profile *after)
+/* Each side has as many recordings, all alike. Takes the profiles. */
+static struct diff *compare_several(const struct diff_options *options, struct profile *before,
+                                    struct profile *after, size_t count)
 {
     struct fault fault = {0};
     struct diff *diff = diff_new(options);
     assert_non_null(diff);
-    add(diff, DIFF_BEFORE, before);
-    add(diff, DIFF_AFTER, after);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(diff_add(diff, DIFF_BEFORE, before, "a", 100), 0);
+        assert_int_equal(diff_add(diff, DIFF_AFTER, after, "b", 100), 0);
+    }
+    (void)profile_free(before);
+    (void)profile_free(after);
     if (diff_compare(diff, &fault) < 0) {
         fail_msg("%s", fault.text);
     }
     return diff;
+}
+
+#define A_SIDE 3
+
+static struct diff *compare(const struct diff_options *options, struct profile *before,
+                            struct profile *after)
+{
+    return compare_several(options, before, after, A_SIDE);
 }
 
 static const struct diff_row *find(const struct diff *diff, const char *name)
@@ -82,12 +95,71 @@ TEST(says_nothing_of_equal_recordings)
     (void)diff_free(diff);
 }
 
+/* How runs differ is not in so few recordings: not even half of all is sure, and what is known is
+ * the noise within the recordings. */
+TEST(is_never_sure_of_few_recordings_of_a_side)
+{
+    static const size_t counts[][DIFF_SIDES] = {{1, 1}, {1, 4}, {4, 1}, {2, 2}, {2, 4}};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        struct fault fault = {0};
+        struct diff *diff = diff_new(&options);
+        for (size_t at = 0; at < counts[i][DIFF_BEFORE]; at++) {
+            add(diff, DIFF_BEFORE, make(MODULE, 0, 0));
+        }
+        for (size_t at = 0; at < counts[i][DIFF_AFTER]; at++) {
+            add(diff, DIFF_AFTER, make(MODULE, 3, 0));
+        }
+        assert_int_equal(diff_compare(diff, &fault), 0);
+        assert_false(diff_is_judged(diff));
+        const struct diff_row *row = find(diff, "work");
+        assert_true(row->self.change == 0.5);
+        assert_false(row->self.is_sure || row->self.is_tested);
+        assert_true(row->self.has_margin && row->self.margin > 0 && row->self.margin < 0.1);
+        EXPECT_PRINTED("nothing is called sure", {
+            char *text = NULL;
+            size_t text_bytes = 0;
+            FILE *head = open_memstream(&text, &text_bytes);
+            assert_int_equal(diff_write_head(head, diff), 0);
+            assert_int_equal(fclose(head), 0);
+            const char *said = strstr(text, "nothing is called sure");
+            assert_non_null(said);
+            (void)fprintf(file, "%.*s", 22, said);
+            free(text);
+        });
+        (void)diff_free(diff);
+    }
+}
+
+/* What is in half of all runs parts two sides of n in 2 of 2^2n cases. */
+TEST(needs_recordings_for_its_rate)
+{
+    assert_int_equal(diff_recordings_needed(0.5), 2);
+    assert_int_equal(diff_recordings_needed(0.125), 2);
+    assert_int_equal(diff_recordings_needed(0.124), 3);
+    assert_int_equal(diff_recordings_needed(0.05), 3);
+    assert_int_equal(diff_recordings_needed(0.01), 4);
+    assert_int_equal(diff_recordings_needed(0.001), 6);
+}
+
+/* Three recordings a side that are alike but for so many samples of rare in the last one. */
+static struct diff *compare_rare(unsigned count)
+{
+    struct fault fault = {0};
+    struct diff *diff = diff_new(&options);
+    for (size_t i = 0; i < A_SIDE; i++) {
+        add(diff, DIFF_BEFORE, make(MODULE, 3, 0));
+        add(diff, DIFF_AFTER, make(MODULE, 3, i + 1 == A_SIDE ? count : 0));
+    }
+    assert_int_equal(diff_compare(diff, &fault), 0);
+    return diff;
+}
+
 /* One sample against none is no fact, and no more are nine. */
 TEST(is_never_sure_of_a_few_samples)
 {
     static const unsigned counts[] = {1, 9};
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
-        struct diff *diff = compare(&options, make(MODULE, 3, 0), make(MODULE, 3, counts[i]));
+        struct diff *diff = compare_rare(counts[i]);
         const struct diff_row *row = find(diff, "rare");
         assert_int_equal(row->self.samples[DIFF_BEFORE], 0);
         assert_int_equal(row->self.samples[DIFF_AFTER], counts[i]);
@@ -99,7 +171,7 @@ TEST(is_never_sure_of_a_few_samples)
 /* 60 samples that all came at once can be one event; as many that come all the time cannot. */
 TEST(tells_one_moment_from_a_habit)
 {
-    struct diff *diff = compare(&options, make(MODULE, 3, 0), make(MODULE, 3, 60));
+    struct diff *diff = compare_rare(60);
     const struct diff_row *row = find(diff, "rare");
     assert_true(row->self.is_tested);
     assert_false(row->self.is_sure);
@@ -107,7 +179,7 @@ TEST(tells_one_moment_from_a_habit)
     diff = compare(&options, make(MODULE, 0, 0), make(MODULE, 1, 0));
     row = find(diff, "work");
     assert_int_equal(row->self.samples[DIFF_BEFORE], 0);
-    assert_int_equal(row->self.samples[DIFF_AFTER], 100);
+    assert_int_equal(row->self.samples[DIFF_AFTER], A_SIDE * 100);
     assert_true(row->self.is_sure);
     (void)diff_free(diff);
 }
@@ -152,8 +224,10 @@ TEST(divides_by_units_of_work)
 
     diff = diff_new(&per_work);
     struct profile *profile = make_with(BOOKS("800", "0"), SESSION("", "true"));
-    assert_int_equal(diff_add(diff, DIFF_BEFORE, profile, "a", 100), 0);
-    assert_int_equal(diff_add(diff, DIFF_AFTER, profile, "b", 200), 0);
+    for (size_t i = 0; i < A_SIDE; i++) {
+        assert_int_equal(diff_add(diff, DIFF_BEFORE, profile, "a", 100), 0);
+        assert_int_equal(diff_add(diff, DIFF_AFTER, profile, "b", 200), 0);
+    }
     (void)profile_free(profile);
     assert_int_equal(diff_compare(diff, &fault), 0);
     const struct diff_row *row = find(diff, "main");
@@ -293,7 +367,7 @@ TEST(tells_stacks_apart)
         FILE *table = open_memstream(&text, &text_bytes);
         const struct page page = {.file = table, .columns = PAGE_UNLIMITED};
         assert_int_equal(count, 6); /* main, its work, work, and those below [truncated] */
-        assert_true(rows[0].total.samples[DIFF_AFTER] == 600);
+        assert_true(rows[0].total.samples[DIFF_AFTER] == A_SIDE * 600);
         assert_int_equal(diff_print_table(&page, diff, 0), 0);
         assert_int_equal(fclose(table), 0);
         const char *path = strstr(text, "[truncated] > main > work");

@@ -60,9 +60,11 @@ struct diff_change {
     uint64_t samples[DIFF_SIDES];
     double values[DIFF_SIDES];
     double change;
+    double margin;      /* the interval of 95 % around the change is so much to both sides */
     double visible;     /* the smallest change that would have been called sure in 4 of 5 cases */
     double probability; /* of one as large by noise alone; 1 where that was not tested */
-    bool is_tested;
+    bool has_margin;    /* there are enough samples for one */
+    bool is_tested;     /* the same, and the comparison is judged; else there is no `visible` */
     bool is_sure;
 };
 
@@ -95,6 +97,18 @@ int diff_add(struct diff *diff, enum diff_side side, const struct profile *profi
  */
 int diff_compare(struct diff *diff, struct fault *reterr);
 
+/*
+ * How many recordings each side needs before anything can be sure, at that rate of false
+ * discoveries. What some runs of a program do and others do not, such as to move the end of the
+ * heap with each allocation, is in all runs of one side and in none of the other by chance: of two
+ * a side in 1 of 8 comparisons, of three in 1 of 32.
+ */
+size_t diff_recordings_needed(double discovery_rate);
+
+/* Whether the sides have so many. Otherwise nothing is tested, and margins are of the noise within
+ * the recordings alone. */
+bool diff_is_judged(const struct diff *diff);
+
 /* The rows: those that are sure first, then by the change. Borrowed. */
 const struct diff_row *diff_rows(const struct diff *diff, size_t *ret_count);
 
@@ -103,6 +117,11 @@ const struct diff_row *diff_rows(const struct diff *diff, size_t *ret_count);
  * seen in every row that was tested. */
 const struct diff_row *diff_find_above(const struct diff *diff, double part, double *ret_part,
                                        bool *ret_is_visible);
+
+/* What numbers are, and how sure they are, as lines; and what to mind, "" if nothing is. Returns 0,
+ * or -ENOMEM. Texts of recordings are as a terminal may get them. */
+int diff_write_head(FILE *file, const struct diff *diff);
+void diff_write_warnings(FILE *file, const struct diff *diff);
 
 /* At most `limit` rows, 0 for all. Return 0, or -ENOMEM. */
 int diff_print_table(const struct page *page, const struct diff *diff, size_t limit);
