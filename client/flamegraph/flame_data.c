@@ -82,11 +82,16 @@ void flame_done(struct flame *flame)
     intern_done(&flame->tasks);
     flame_nodes_done(&flame->nodes);
     for (size_t i = 0; i < flame->recording_count; i++) {
-        free(flame->recordings[i].order);
-        free(flame->recordings[i].nodes);
-        free(flame->recordings[i].task_of);
-        free(flame->recordings[i].groups);
+        struct flame_recording *recording = &flame->recordings[i];
+        free(recording->name);
+        free(recording->order);
+        free(recording->nodes);
+        free(recording->task_of);
+        free(recording->groups);
+        free(recording->drops);
+        free(recording->books_json);
     }
+    free(flame->recordings);
     *flame = (struct flame){0};
 }
 
@@ -238,7 +243,7 @@ static size_t stack_of(const struct profile_sample *sample)
 
 static uint64_t time_us(const struct flame_recording *recording, uint32_t number)
 {
-    const struct profile_sample *sample = &recording->source->profile->samples[number];
+    const struct profile_sample *sample = &recording->profile->samples[number];
     return (sample->time_ns - recording->origin_ns) / NS_PER_US;
 }
 
@@ -247,7 +252,7 @@ struct flame_sample flame_sample(const struct flame_recording *recording, size_t
     uint32_t number = recording->order[place];
     return (struct flame_sample){
         .time_us = time_us(recording, number),
-        .task = recording->task_of[recording->source->profile->samples[number].task],
+        .task = recording->task_of[recording->profile->samples[number].task],
         .node = recording->nodes[place],
     };
 }
@@ -409,18 +414,49 @@ static int end_stacks(struct adding *adding, const struct flame_group *group)
     return r;
 }
 
-int flame_add(struct flame *flame, const struct flame_source *source, enum flame_by by)
+/* Copies what the recording says of itself. */
+static int take_facts(struct flame_recording *recording, const struct flame_source *source,
+                      size_t side)
 {
     const struct profile *profile = source->profile;
+    size_t drop_bytes = profile->drop_count * sizeof *profile->drops;
+    *recording = (struct flame_recording){
+        .profile = profile,
+        .name = strdup(source->name),
+        .side = side,
+        .sample_count = profile->sample_count,
+        .origin_ns = profile->first_ns - profile->unselected_ns,
+        .period_ns = profile_period_ns(profile),
+        .unselected_count = profile->unselected_count,
+        .left_out_count = profile->left_out_count,
+        .drops = malloc(drop_bytes + 1),
+        .books_json = profile->books_json == NULL ? NULL : strdup(profile->books_json),
+        .is_truncated = profile->input.truncated,
+        .is_damaged = profile->input.damaged,
+    };
+    recording->has_wall_offset = profile_wall_offset_ns(profile, &recording->wall_offset_ns);
+    if (recording->name == NULL || recording->drops == NULL ||
+        (recording->books_json == NULL && profile->books_json != NULL)) {
+        return -ENOMEM;
+    }
+    if (profile->drop_count > 0) {
+        memcpy(recording->drops, profile->drops, drop_bytes);
+    }
+    recording->drop_count = profile->drop_count;
+    return 0;
+}
+
+int flame_add(struct flame *flame, const struct flame_source *source, size_t side, enum flame_by by)
+{
+    const struct profile *profile = source->profile;
+    if (grow(flame->recordings, flame->recording_capacity, flame->recording_count + 1) < 0) {
+        return -ENOMEM;
+    }
     struct flame_recording *recording = &flame->recordings[flame->recording_count++];
     cleanup_(adding_done) struct adding adding = {
         .flame = flame, .recording = recording, .profile = profile, .by = by};
-    *recording = (struct flame_recording){
-        .source = source,
-        .origin_ns = profile->first_ns - profile->unselected_ns,
-        .sample_count = profile->sample_count,
-    };
-    int r = begin(&adding);
+    int r = take_facts(recording, source, side);
+    r = r < 0 ? r : begin(&adding);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = count_sample(&adding, &profile->samples[i]);
     }

@@ -10,6 +10,7 @@
 #include "flamegraph.h"
 #include "intern.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,15 +62,27 @@ struct flame_group {
 /* Of samples only their order and their nodes are kept, since there are millions; the rest is the
  * profile's. */
 struct flame_recording {
-    const struct flame_source *source; /* borrowed */
-    uint32_t *order;                   /* owned; the profile's samples by group, then by time */
-    uint32_t *nodes;                   /* owned; in that order */
-    uint32_t *task_of;                 /* owned; by task of the profile; INTERN_NONE: of none */
-    struct flame_group *groups;        /* owned; by number */
+    const struct profile *profile; /* borrowed */
+    char *name;                    /* owned */
+    size_t side;                   /* of a comparison */
+    uint32_t *order;               /* owned; the profile's samples by group, then by time */
+    uint32_t *nodes;               /* owned; in that order */
+    uint32_t *task_of;             /* owned; by task of the profile; INTERN_NONE: of none */
+    struct flame_group *groups;    /* owned; by number */
     size_t group_capacity;
     size_t group_count;
     size_t sample_count;
     uint64_t origin_ns; /* the time of the first sample before some were selected */
+    uint64_t period_ns; /* 0: not known */
+    uint64_t unselected_count;
+    uint64_t left_out_count;
+    struct profile_drop *drops; /* owned */
+    size_t drop_count;
+    char *books_json;       /* owned; or NULL */
+    int64_t wall_offset_ns; /* as profile_wall_offset_ns() says, where it does */
+    bool has_wall_offset;
+    bool is_truncated;
+    bool is_damaged;
 };
 
 /* All zero is an empty one. */
@@ -78,14 +91,17 @@ struct flame {
     struct intern functions; /* struct flame_function */
     struct intern tasks;     /* struct flame_task */
     struct flame_nodes nodes;
-    struct flame_recording recordings[FLAME_SOURCES_MAX];
+    struct flame_recording *recordings; /* owned */
+    size_t recording_capacity;
     size_t recording_count;
 };
 
 void flame_done(struct flame *flame);
 
-/* Adds a recording; with `by` each stack begins with a frame of that. Returns 0, or -ENOMEM. */
-int flame_add(struct flame *flame, const struct flame_source *source, enum flame_by by);
+/* Adds a recording, whose profile (borrowed) is needed as long as the flame is; with `by` each
+ * stack begins with a frame of that. Returns 0, or -ENOMEM. */
+int flame_add(struct flame *flame, const struct flame_source *source, size_t side,
+              enum flame_by by);
 
 /* The sample at a place in the order. */
 struct flame_sample flame_sample(const struct flame_recording *recording, size_t place);

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define NS_PER_US UINT64_C(1000)
+#define NS_PER_MS 1000000
 #define DATA_MARK "<!--data-->"
 #define RARE      UINT32_MAX
 
@@ -63,10 +64,9 @@ static uint64_t offset_us(const struct flame_recording *recording, uint64_t time
 
 static void print_drops(struct json_out *out, const struct flame_recording *recording)
 {
-    const struct profile *profile = recording->source->profile;
     json_out_begin(out, "drops", '[');
-    for (size_t i = 0; i < profile->drop_count; i++) {
-        const struct profile_drop *drop = &profile->drops[i];
+    for (size_t i = 0; i < recording->drop_count; i++) {
+        const struct profile_drop *drop = &recording->drops[i];
         json_out_begin(out, NULL, '{');
         json_out_u64(out, "cpu", drop->cpu);
         json_out_u64(out, "first_us", offset_us(recording, drop->first_ns));
@@ -91,32 +91,42 @@ static void print_cpus(struct json_out *out, const struct flame_recording *recor
 
 static void print_recording(struct json_out *out, const struct flame_recording *recording)
 {
-    const struct profile *profile = recording->source->profile;
-    int64_t wall_ns = 0;
     json_out_begin(out, NULL, '{');
-    json_out_string(out, "name", recording->source->name);
-    json_out_u64(out, "period_ns", profile_period_ns(profile));
-    json_out_u64(out, "unselected", profile->unselected_count);
-    json_out_u64(out, "left_out", profile->left_out_count);
+    json_out_string(out, "name", recording->name);
+    json_out_u64(out, "side", recording->side);
+    json_out_u64(out, "period_ns", recording->period_ns);
+    json_out_u64(out, "unselected", recording->unselected_count);
+    json_out_u64(out, "left_out", recording->left_out_count);
     json_out_begin(out, "damages", '[');
-    if (profile->input.truncated) {
+    if (recording->is_truncated) {
         json_out_string(out, NULL, "the recording is cut off");
     }
-    if (profile->input.damaged) {
+    if (recording->is_damaged) {
         json_out_string(out, NULL, "the recording is damaged");
     }
     json_out_end(out, ']');
-    if (profile_wall_offset_ns(profile, &wall_ns)) {
-        json_out_i64(out, "began_unix_ms", (wall_ns + (int64_t)recording->origin_ns) / 1000000);
+    if (recording->has_wall_offset) {
+        json_out_i64(out, "began_unix_ms",
+                     (recording->wall_offset_ns + (int64_t)recording->origin_ns) / NS_PER_MS);
     }
-    json_out_raw(out, "books", profile->books_json);
+    json_out_raw(out, "books", recording->books_json);
     print_drops(out, recording);
     print_cpus(out, recording);
     json_out_end(out, '}');
 }
 
+static void print_verdict(struct json_out *out, const struct flame_verdict *verdict)
+{
+    json_out_begin(out, "diff", '{');
+    json_out_string(out, "head", verdict->head);
+    json_out_string(out, "warnings", verdict->warnings);
+    json_out_raw(out, "result", verdict->json);
+    json_out_end(out, '}');
+}
+
 /* The object. Returned: free(). */
-static int print_head(const struct flame *flame, enum flame_by by, char **ret, size_t *ret_bytes)
+static int print_head(const struct flame *flame, const struct flame_verdict *verdict,
+                      enum flame_by by, char **ret, size_t *ret_bytes)
 {
     FILE *file = open_memstream(ret, ret_bytes);
     struct json_out out = {.file = file};
@@ -137,6 +147,9 @@ static int print_head(const struct flame *flame, enum flame_by by, char **ret, s
         print_recording(&out, &flame->recordings[i]);
     }
     json_out_end(&out, ']');
+    if (verdict != NULL) {
+        print_verdict(&out, verdict);
+    }
     json_out_end(&out, '}');
     bool is_bad = ferror(file) != 0;
     return fclose(file) != 0 || is_bad ? -ENOMEM : 0;
@@ -270,7 +283,7 @@ static int put_cpu(struct packed *packed, const struct endings *endings,
 static int put_recording(struct packed *packed, const struct flame *flame,
                          const struct flame_recording *recording)
 {
-    uint64_t period_us = profile_period_ns(recording->source->profile) / NS_PER_US;
+    uint64_t period_us = recording->period_ns / NS_PER_US;
     cleanup_(endings_done) struct endings endings = {0};
     cleanup_(column_done) struct column frequent = {0};
     int r = find_endings(&endings, flame, recording);
@@ -284,12 +297,13 @@ static int put_recording(struct packed *packed, const struct flame *flame,
     return r;
 }
 
-static int put_data(FILE *file, const struct flame *flame, enum flame_by by)
+static int put_data(FILE *file, const struct flame *flame, const struct flame_verdict *verdict,
+                    enum flame_by by)
 {
     cleanup_(packed_freep) struct packed *packed = packed_new(file);
     cleanup_(freep) char *head = NULL;
     size_t head_bytes = 0;
-    int r = packed == NULL ? -ENOMEM : print_head(flame, by, &head, &head_bytes);
+    int r = packed == NULL ? -ENOMEM : print_head(flame, verdict, by, &head, &head_bytes);
     if (r < 0) {
         return r;
     }
@@ -302,19 +316,42 @@ static int put_data(FILE *file, const struct flame *flame, enum flame_by by)
     return r;
 }
 
+int flamegraph_print_difference(FILE *file, const struct flame *flame,
+                                const struct flame_verdict *verdict, enum flame_by by)
+{
+    const char *data = strstr(flame_page, DATA_MARK);
+    (void)fwrite(flame_page, 1, (size_t)(data - flame_page), file);
+    int r = put_data(file, flame, verdict, by);
+    (void)fputs(data + strlen(DATA_MARK), file);
+    return r;
+}
+
 int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,
                           enum flame_by by)
 {
-    const char *data = strstr(flame_page, DATA_MARK);
     cleanup_(flame_done) struct flame flame = {0};
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++) {
-        r = flame_add(&flame, &sources[i], FLAME_BY_NOTHING);
+        r = flame_add(&flame, &sources[i], i, FLAME_BY_NOTHING);
     }
-    if (r == 0) {
-        (void)fwrite(flame_page, 1, (size_t)(data - flame_page), file);
-        r = put_data(file, &flame, by);
-        (void)fputs(data + strlen(DATA_MARK), file);
+    return r < 0 ? r : flamegraph_print_difference(file, &flame, NULL, by);
+}
+
+struct flame *flamegraph_new(void)
+{
+    return calloc(1, sizeof(struct flame));
+}
+
+void flamegraph_freep(struct flame **flame)
+{
+    if (*flame != NULL) {
+        flame_done(*flame);
+        free(*flame);
+        *flame = NULL;
     }
-    return r;
+}
+
+int flamegraph_add(struct flame *flame, const struct flame_source *source, size_t side)
+{
+    return flame_add(flame, source, side, FLAME_BY_NOTHING);
 }

@@ -213,8 +213,7 @@ static void print_frame(const struct picture *picture, uint32_t node)
 static void print_losses(const struct picture *picture)
 {
     static const char *const terms[] = {"lost", "throttled", "missed", "dropped"};
-    const struct profile *profile = picture->flame->recordings[0].source->profile;
-    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(picture->flame->recordings[0].books_json);
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         const cJSON *term = cJSON_GetObjectItemCaseSensitive(total, terms[i]);
@@ -245,7 +244,7 @@ static void print_style(FILE *file)
 static void print_head(const struct picture *picture)
 {
     const struct flame_recording *recording = &picture->flame->recordings[0];
-    const char *name = recording->source->name;
+    const char *name = recording->name;
     char samples[TEXT_COUNT_BYTES];
     char rate[TEXT_RATE_BYTES];
     double height = HEAD_HEIGHT + ROW_HEIGHT * (picture->depth_max + 1) + MARGIN;
@@ -263,7 +262,7 @@ static void print_head(const struct picture *picture)
     print_text(picture->file, name, strlen(name));
     (void)fprintf(picture->file, "</text>\n<text x=\"10\" y=\"38\">%s%s",
                   text_samples(recording->sample_count, samples),
-                  text_rate(profile_period_ns(recording->source->profile), rate));
+                  text_rate(recording->period_ns, rate));
     print_losses(picture);
     (void)fputs("</text>\n", picture->file);
 }
@@ -286,7 +285,7 @@ int flamegraph_print_svg(FILE *file, const struct flame_source *source, enum fla
 {
     cleanup_(flame_done) struct flame flame = {0};
     cleanup_(picture_done) struct picture picture = {.flame = &flame, .file = file};
-    int r = flame_add(&flame, source, by);
+    int r = flame_add(&flame, source, 0, by);
     r = r < 0 ? r : lay_out(&picture);
     if (r < 0) {
         return r;

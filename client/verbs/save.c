@@ -48,3 +48,20 @@ bool save_is_input(const char *input_path, const char *output_path)
            stat(input_path, &input) == 0 && stat(output_path, &output) == 0 &&
            S_ISREG(input.st_mode) && input.st_dev == output.st_dev && input.st_ino == output.st_ino;
 }
+
+bool save_ends_in(const char *path, const char *ending)
+{
+    size_t bytes = strlen(path);
+    size_t ending_bytes = strlen(ending);
+    return bytes >= ending_bytes && strcmp(path + bytes - ending_bytes, ending) == 0;
+}
+
+bool save_is_page(const char *path)
+{
+    return save_ends_in(path, ".html") || save_ends_in(path, ".html.gz") || strcmp(path, "-") == 0;
+}
+
+bool save_can_be_shown(const char *path)
+{
+    return strcmp(path, "-") != 0 && !save_ends_in(path, ".gz");
+}

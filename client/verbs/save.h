@@ -18,3 +18,10 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
 
 /* Whether the output would take the place of the recording; "-" is neither. */
 bool save_is_input(const char *input_path, const char *output_path);
+
+/* Whether a path's last letters are these. */
+bool save_ends_in(const char *path, const char *ending);
+/* Whether it is named as a page: .html, .html.gz, or "-". */
+bool save_is_page(const char *path);
+/* Whether a browser can show it: it is a file that is not compressed. */
+bool save_can_be_shown(const char *path);

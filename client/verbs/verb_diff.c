@@ -2,13 +2,16 @@
 
 /*
  * `profctl diff`: what grew and what shrank between two recordings, or two sets of them, as a
- * table, as JSON or as a page. Recordings are loaded one after the other; what is compared, and for
- * a page its samples, are left of each.
+ * table, as JSON or as a page. Recordings are loaded one after the other; what is compared is left
+ * of each, and for a page its profile.
  */
+#include "browser.h"
 #include "cleanup.h"
 #include "diff.h"
+#include "diff_page.h"
 #include "load.h"
 #include "options.h"
+#include "save.h"
 #include "select_options.h"
 #include "verbs.h"
 
@@ -32,17 +35,33 @@ struct operands {
     bool has_with;
 };
 
+/* What a page is made of. */
+struct page_parts {
+    struct flame *flame;                      /* owned; NULL: there is no page */
+    struct profile *profiles[RECORDINGS_MAX]; /* owned */
+};
+
+static void page_parts_done(struct page_parts *parts)
+{
+    flamegraph_freep(&parts->flame);
+    for (size_t i = 0; i < RECORDINGS_MAX; i++) {
+        (void)profile_free(parts->profiles[i]);
+    }
+}
+
 struct diff_request {
     struct operands operands;
     struct diff_options options;
     struct selection selection;
     enum profile_names names;
     enum load_detail detail;
-    const char *per;     /* borrowed; NULL: not said */
-    double fail_percent; /* NOT_ASKED_FOR */
+    const char *per;         /* borrowed; NULL: not said */
+    const char *output_path; /* of the page; NULL: there is none */
+    double fail_percent;     /* NOT_ASKED_FOR */
     size_t limit;
     bool is_wide;
     bool is_json;
+    bool is_opened;
 };
 
 /* "3", "3%", "0.5 %". */
@@ -107,6 +126,13 @@ static int take_with(const struct command_line *line, const struct verb_option *
 #define AT(member) offsetof(struct diff_request, member)
 
 static const struct verb_option options[] = {
+    {'o', "output", "FILE",
+     "a page for a browser instead of the table: the rows, and\n"
+     "both sides as a flame graph; behind .html .gz compresses,\n"
+     "and \"-\" is standard output",
+     options_output, AT(output_path), 0},
+    {0, "open", NULL, "show the page in the browser, where there is one", options_flag,
+     AT(is_opened), 0},
     {0, "with", NULL, "what follows is the other side, of several recordings", take_with,
      AT(operands), 0},
     {0, "per", "WHAT",
@@ -144,7 +170,7 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl diff BEFORE... [--with] AFTER... [OPTION...]",
+    .usage = "profctl diff BEFORE... [--with] AFTER... [-o FILE.html] [OPTION...]",
     .help = "Shows what grew and what shrank from one recording to another, and which of that\n"
             "is more than noise. That takes three recordings of each side or more: how much\n"
             "runs of the same program differ is measured between them. With fewer nothing is\n"
@@ -203,6 +229,32 @@ static int check_limit(const struct diff_request *request)
                           needed, needed, request->fail_percent);
 }
 
+static int check_page(const struct diff_request *request)
+{
+    const char *path = request->output_path;
+    const struct operands *operands = &request->operands;
+    if (path == NULL) {
+        return request->is_opened ? options_refuse(&line, "--open needs a page: -o diff.html")
+                                  : EXIT_DONE;
+    }
+    if (!save_is_page(path)) {
+        return options_refuse(&line, "-o: %s: does not end in .html", path);
+    }
+    if (request->is_json) {
+        return options_refuse(&line, "--json and -o: a page has no JSON; ask for one of them");
+    }
+    if (request->is_opened && !save_can_be_shown(path)) {
+        return options_refuse(&line, "--open needs a file that is not compressed: -o diff.html");
+    }
+    for (size_t i = 0; i < operands->count; i++) {
+        if (save_is_input(operands->paths[i], path)) {
+            return options_refuse(&line, "-o: %s: is one of the recordings; name another file",
+                                  path);
+        }
+    }
+    return EXIT_DONE;
+}
+
 /* Reads numbers that commas part. Returns how many; 0: they are none. */
 static size_t parse_works(const char *text, double *ret)
 {
@@ -255,10 +307,10 @@ static const char *title_of(const char *path)
     return strcmp(path, "-") == 0 ? WITHOUT_MENTION : slash == NULL ? path : slash + 1;
 }
 
-/* Loads and adds one recording. `flame` is NULL without a page. `*status` becomes that of a
+/* Loads and adds one recording. `*status` becomes that of a
  * failure; false: there is nothing to compare. */
 static bool add_recording(const struct diff_request *request, size_t number, struct diff *diff,
-                          int *status)
+                          struct page_parts *parts, int *status)
 {
     const struct operands *operands = &request->operands;
     const char *path = operands->paths[number];
@@ -269,10 +321,15 @@ static bool add_recording(const struct diff_request *request, size_t number, str
     if (profile == NULL) {
         return false;
     }
-    if (diff_add(diff, operands->sides[number], profile, title_of(path), operands->works[number]) <
-        0) {
+    enum diff_side side = operands->sides[number];
+    const struct flame_source source = {profile, title_of(path)};
+    if (diff_add(diff, side, profile, source.name, operands->works[number]) < 0 ||
+        (parts->flame != NULL && flamegraph_add(parts->flame, &source, side) < 0)) {
         *status = complain("%s: there is not enough memory", path);
         return false;
+    }
+    if (parts->flame != NULL) {
+        parts->profiles[number] = take_ptr(profile);
     }
     return true;
 }
@@ -297,10 +354,21 @@ static int judge_limit(const struct diff_request *request, const struct diff *di
     return EXIT_DONE;
 }
 
-static int print_diff(const struct diff_request *request, const struct diff *diff)
+static int save_page(const struct diff_request *request, const struct diff *diff,
+                     const struct flame *flame)
+{
+    int status = diff_page_save(request->output_path, diff, flame, request->limit);
+    return status == EXIT_DONE && request->is_opened ? browser_show(request->output_path) : status;
+}
+
+static int print_diff(const struct diff_request *request, const struct diff *diff,
+                      const struct flame *flame)
 {
     struct page page;
     int r = 0;
+    if (request->output_path != NULL) {
+        return save_page(request, diff, flame);
+    }
     if (request->is_json) {
         r = diff_print_json(stdout, diff, request->limit);
     } else {
@@ -316,11 +384,13 @@ static int run_diff(struct diff_request *request)
     struct fault fault = {0};
     int status = EXIT_DONE;
     cleanup_(diff_freep) struct diff *diff = diff_new(&request->options);
-    if (diff == NULL) {
+    cleanup_(page_parts_done) struct page_parts parts = {
+        .flame = request->output_path == NULL ? NULL : flamegraph_new()};
+    if (diff == NULL || (request->output_path != NULL && parts.flame == NULL)) {
         return complain("there is not enough memory");
     }
     for (size_t i = 0; i < request->operands.count; i++) {
-        if (!add_recording(request, i, diff, &status)) {
+        if (!add_recording(request, i, diff, &parts, &status)) {
             return status;
         }
     }
@@ -328,7 +398,7 @@ static int run_diff(struct diff_request *request)
     if (r < 0) {
         return complain("%s", r == -ENOMEM ? "there is not enough memory" : fault.text);
     }
-    int print_status = print_diff(request, diff);
+    int print_status = print_diff(request, diff, parts.flame);
     status = print_status == EXIT_DONE ? status : print_status;
     return status == EXIT_DONE && request->fail_percent != NOT_ASKED_FOR
                ? judge_limit(request, diff)
@@ -349,6 +419,7 @@ int verb_diff(int argc, char **argv)
     status = check_operands(&request.operands);
     status = status == EXIT_DONE ? take_per(&request) : status;
     status = status == EXIT_DONE ? check_limit(&request) : status;
+    status = status == EXIT_DONE ? check_page(&request) : status;
     const struct selection *selection = &request.selection;
     request.options.is_part_of_time =
         selection->from.kind != SELECTION_ANY_TIME || selection->to.kind != SELECTION_ANY_TIME;

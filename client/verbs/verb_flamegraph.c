@@ -58,21 +58,9 @@ static const struct command_line line = {
     .second_at = AT(second_path),
 };
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t bytes = strlen(path);
-    size_t ending_bytes = strlen(ending);
-    return bytes >= ending_bytes && strcmp(path + bytes - ending_bytes, ending) == 0;
-}
-
 static bool is_picture(const char *path)
 {
-    return ends_in(path, ".svg") || ends_in(path, ".svg.gz");
-}
-
-static bool is_page(const char *path)
-{
-    return ends_in(path, ".html") || ends_in(path, ".html.gz") || strcmp(path, "-") == 0;
+    return save_ends_in(path, ".svg") || save_ends_in(path, ".svg.gz");
 }
 
 /* What the file's own name says of the recording. */
@@ -84,7 +72,7 @@ static const char *title_of(const char *path)
 
 /* What is printed, as save_file() has it. */
 struct printing {
-    struct flame_source sources[FLAME_SOURCES_MAX];
+    struct flame_source sources[2];
     size_t source_count;
     enum flame_by by;
     bool is_picture;
@@ -102,14 +90,14 @@ static int print_flames(FILE *file, void *userdata)
 static int check_request(const struct flamegraph_request *request)
 {
     const char *output_path = request->output_path;
-    if (!is_page(output_path) && !is_picture(output_path)) {
+    if (!save_is_page(output_path) && !is_picture(output_path)) {
         return options_refuse(&line, "-o: %s: ends neither in .html nor in .svg", output_path);
     }
     if (request->second_path != NULL && is_picture(output_path)) {
         return options_refuse(&line, "-o: %s: two recordings are compared in a page, .html, only",
                               output_path);
     }
-    if (request->is_opened && (strcmp(output_path, "-") == 0 || ends_in(output_path, ".gz"))) {
+    if (request->is_opened && !save_can_be_shown(output_path)) {
         return options_refuse(&line,
                               "--open needs a file that is not compressed, such as -o a.html");
     }

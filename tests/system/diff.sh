@@ -62,6 +62,10 @@ for sides in "before1.fxt after1.fxt" "before1.fxt --with after1.fxt after2.fxt 
     grep -q 'profctl diff before-?.fxt --with after-?.fxt' out || fail "of $sides it says not how to tell: $(cat out)"
     grep -q '\*' out && fail "of $sides something is sure: $(cat out)"
 done
+ends 2 before1.fxt same1.fxt -o page.svg
+ends 2 before1.fxt same1.fxt -o page.html --json
+ends 2 before1.fxt same1.fxt -o page.html.gz --open
+ends 2 before1.fxt same1.fxt --open
 ends 1 before1.fxt missing.fxt
 ends 1 before1.fxt no_kernel.fxt
 grep -q 'stacks of the kernel.*--force' err || fail "of other stacks of the kernel it says: $(cat err)"

@@ -40,7 +40,7 @@ target_compile_definitions(taken_over_unfiltered PRIVATE WITHOUT_FILTER)
 
 # These tests record nothing, so a lone test may run beside them.
 foreach(name profctl_usage completions report_terminal lines_oracle lines_hostile lines_paths lines_reader unnamed_functions annotate go_names names_oracle crowded_socket
-    export_formats view flamegraph)
+    export_formats view flamegraph diff_page)
     add_system_test(${name} ${CMAKE_CURRENT_SOURCE_DIR}/system/${name}.sh)
 endforeach()
 

@@ -25,8 +25,6 @@ enum flame_by {
  * NULL behind the last. */
 const char *flame_by_name(size_t by);
 
-#define FLAME_SOURCES_MAX 2
-
 struct flame_source {
     const struct profile *profile;
     const char *name; /* what the page calls it */
@@ -38,6 +36,28 @@ struct flame_source {
  */
 int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,
                           enum flame_by by);
+
+/* Recordings of two sides that are compared, as a page needs them. */
+struct flame;
+
+/* Returned: flamegraph_freep(). NULL when there is no memory. */
+struct flame *flamegraph_new(void);
+void flamegraph_freep(struct flame **flame);
+
+/* Adds a recording to side 0 or 1; its profile is needed until the page is printed. Returns 0, or
+ * -ENOMEM. */
+int flamegraph_add(struct flame *flame, const struct flame_source *source, size_t side);
+
+/* What the page says of a comparison, and where its numbers come from. */
+struct flame_verdict {
+    const char *head;     /* lines: what its numbers are, and how sure they are */
+    const char *warnings; /* lines: what to mind; "" if nothing is */
+    const char *json;     /* the object of docs/diff.schema.json */
+};
+
+/* Prints the page of a comparison, with both sides. Returns as flamegraph_print_page(). */
+int flamegraph_print_difference(FILE *file, const struct flame *flame,
+                                const struct flame_verdict *verdict, enum flame_by by);
 
 /* Prints an SVG of one recording. Returns as the other. */
 int flamegraph_print_svg(FILE *file, const struct flame_source *source, enum flame_by by);

@@ -445,7 +445,11 @@ function showFacts() {
         return item;
     }));
     part("shown_label").hidden = recordings.length < 2;
-    part("shown").replaceChildren(...recordings.map((recording, r) => new Option(names[r], String(r))));
+    part("shown").replaceChildren(...recordings.map((recording, r) => new Option(
+        recording.parts.length > 1 ? `${SIDES[r]}: ${names[r]}` : names[r], String(r))));
+    if (app.model.diff) {
+        showDifference(app.model.diff, part, update);
+    }
 }
 
 async function start() {

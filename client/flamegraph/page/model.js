@@ -374,38 +374,3 @@ function childrenOf(model, view, node) {
     }
     return children;
 }
-
-/* A term of a recording's books; 0: they do not say. */
-function ticksOf(recording, term) {
-    const ticks = recording.books?.total?.[term];
-    return typeof ticks === "number" ? ticks : 0;
-}
-
-/* The ticks that a recording has seen, of all that there were; 0: it does not say. */
-function seenTicks(recording) {
-    const lost = LOSSES.reduce((sum, term) => sum + ticksOf(recording, term), 0);
-    return recording.unselected === 0 ? Math.max(ticksOf(recording, "expected") - lost, 0) : 0;
-}
-
-/*
- * What has changed from the first recording to the second: the part of the seen ticks that is below
- * each node, or where they are not known, or a range is selected, of the samples.
- */
-function compare(app) {
-    if (app.model.recordings.length < 2) {
-        return;
-    }
-    const seen = app.model.recordings.map(seenTicks);
-    const isByTicks = !app.state.range && seen.every((ticks) => ticks > 0);
-    const wholes = isByTicks ? seen : app.totals.map((totals) => Math.max(totals[0], 1));
-    const [before, after] = app.totals;
-    const changeOf = (node) => after[node] / wholes[1] - before[node] / wholes[0];
-    let most = 0;
-    for (let node = 1; node < app.view.count; node++) {
-        most = Math.max(most, Math.abs(changeOf(node)));
-    }
-    app.changes = {
-        of: (node) => (most > 0 ? Math.min(Math.max(changeOf(node) / most, -1), 1) : 0),
-        text: (node) => `${percentText(before[node], wholes[0])} → ${percentText(after[node], wholes[1])} of ${isByTicks ? "the CPUs' time" : "the samples"}`,
-    };
-}

@@ -13,6 +13,13 @@ function percentText(part, whole) {
     return `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
 }
 
+/* A name as an expression that finds nothing else. What could hide or reorder text is written as its
+ * number. */
+function exactly(name) {
+    const plain = name.replace(/[/\\^$.*+?()[\]{}|]/g, "\\$&");
+    return `/^${plain.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`)}$/`;
+}
+
 /* A time since the recording's first sample, as `--from` and `--to` take it. */
 function timeText(us) {
     return `${+(us / 1e6).toFixed(6)} s`;
@@ -26,8 +33,12 @@ function costText(samples, recording) {
 }
 
 function factsText(recording) {
-    const facts = [`${countText(recording.sampleCount)} in ${+(recording.endUs / 1e6).toPrecision(4)} s`,
-        `${recording.cpus.length} ${recording.cpus.length === 1 ? "CPU" : "CPUs"}`];
+    const { parts } = recording;
+    const seconds = parts.reduce((sum, part) => sum + part.endUs / 1e6, 0);
+    const cpuCount = new Set(recording.cpus.map(({ cpu }) => cpu)).size;
+    const names = parts.length > 1 ? `${parts.map(({ name }) => shownText(name)).join(", ")}: ` : "";
+    const facts = [`${names}${countText(recording.sampleCount)} in ${+seconds.toPrecision(4)} s`,
+        `${cpuCount} ${cpuCount === 1 ? "CPU" : "CPUs"}`];
     if (recording.period_ns > 0) {
         facts.push(`one sample each ${+(recording.period_ns / 1e6).toPrecision(4)} ms of a CPU`);
     }
@@ -38,7 +49,12 @@ function factsText(recording) {
 }
 
 /* What a reader should know that the graph does not show. */
-function warningTexts(recording) {
+function warningTexts({ parts }) {
+    const of = (part) => (parts.length > 1 ? `${shownText(part.name)}: ` : "");
+    return parts.flatMap((part) => partWarnings(part).map((text) => of(part) + text));
+}
+
+function partWarnings(recording) {
     const ticks = (term) => ticksOf(recording, term).toLocaleString("en");
     const losses = LOSSES.filter((term) => ticksOf(recording, term) > 0).map((term) => `${ticks(term)} ${term}`);
     const texts = [...recording.damages];

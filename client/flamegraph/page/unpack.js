@@ -132,6 +132,31 @@ function readRecording(sections, head) {
     return recording;
 }
 
+/* The recordings of one side as one, whose samples are those of all of them, each since its own first
+ * one. `parts` are the recordings. */
+function joinSide(parts) {
+    if (parts.length === 1) {
+        return { ...parts[0], parts };
+    }
+    const side = {
+        ...parts[0],
+        name: `${parts.length} recordings`,
+        parts,
+        cpus: [],
+        nodes: joined(parts.map(({ nodes }) => nodes)),
+        drops: parts.flatMap(({ drops }) => drops),
+        sampleCount: parts.reduce((count, part) => count + part.sampleCount, 0),
+        endUs: Math.max(...parts.map(({ endUs }) => endUs)),
+        period_ns: parts.every((part) => part.period_ns === parts[0].period_ns) ? parts[0].period_ns : 0,
+    };
+    let before = 0;
+    for (const { nodes, cpus } of parts) {
+        side.cpus.push(...cpus.map((cpu) => ({ ...cpu, stacks: cpu.stacks.map((stack) => before + stack) })));
+        before += nodes.length;
+    }
+    return side;
+}
+
 /* Everything that the page has. */
 async function unpack(text) {
     const sections = new Sections(await inflate(decodeBase64(text)));
@@ -146,6 +171,8 @@ async function unpack(text) {
         model.parents[i] = i - gaps[i - 1];
         model.nodeFunctions[i] = functions[i - 1];
     }
-    model.recordings = head.recordings.map((recording) => readRecording(sections, recording));
+    const recordings = head.recordings.map((recording) => readRecording(sections, recording));
+    model.recordings = [0, 1].map((side) => recordings.filter((recording) => recording.side === side))
+        .filter((ofSide) => ofSide.length > 0).map(joinSide);
     return model;
 }
