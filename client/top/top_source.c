@@ -26,6 +26,7 @@
 #define READS_MAX       64 /* in a round */
 #define RETRY_NS        NS_PER_S
 #define ENDING_NS       NS_PER_S
+#define DESCRIBE_NS     (30 * NS_PER_S)
 
 struct shared {
     struct top_news news; /* what was not taken yet */
@@ -37,6 +38,13 @@ struct shared {
     bool is_ending;
     bool is_idle;   /* paused, and without a session */
     bool has_ended; /* the thread touches nothing any more */
+};
+
+/* What was said of a failure, and when. */
+struct described {
+    struct profctl_fault fault; /* code 0: of none yet */
+    char sentence[DOCTOR_SENTENCE_BYTES];
+    uint64_t at_ns;
 };
 
 struct top_source {
@@ -52,6 +60,7 @@ struct top_source {
     uint64_t frequency_hz;
     uint64_t former_hz;
     bool has_session;
+    struct described described;
     uint8_t *buffer; /* owned; PROFCTL_READ_BYTES_MAX */
 };
 
@@ -104,12 +113,35 @@ static void end_session(struct top_source *source)
     source->conn = profctl_disconnect(source->conn);
 }
 
+/* What the doctor says of a failure. It may start other programs, such as systemctl, and wait for
+ * them. So a failure that stays is described anew after DESCRIBE_NS only, and meanwhile the daemon
+ * owes no answer. The holder of another session is asked of the daemon alone, each time. */
+static const char *describe(struct top_source *source, const struct profctl_fault *fault)
+{
+    struct described *described = &source->described;
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    bool is_held = fault->code == EEXIST;
+    bool is_same = described->fault.code == fault->code &&
+                   strcmp(described->fault.text, fault->text) == 0 &&
+                   now_ns - described->at_ns < DESCRIBE_NS;
+    if (is_held) {
+        (void)doctor_describe_create(source->conn, fault, described->sentence);
+        described->fault.code = 0;
+    } else if (!is_same) {
+        note_call(source, false);
+        (void)doctor_describe_create(source->conn, fault, described->sentence);
+        note_call(source, true);
+        described->fault = *fault;
+        described->at_ns = clock_ns(CLOCK_MONOTONIC);
+    }
+    return described->sentence;
+}
+
 /* Why there is no session. After a change of the rate that was refused the former one holds. */
 static int fail_begin(struct top_source *source, const struct profctl_fault *fault)
 {
-    char sentence[DOCTOR_SENTENCE_BYTES];
+    const char *sentence = describe(source, fault);
     enum top_state state = fault->code == EEXIST ? TOP_BUSY : TOP_FAILED;
-    (void)doctor_describe_create(source->conn, fault, sentence);
     if (fault->code == EINVAL && source->former_hz > 0) {
         source->frequency_hz = source->former_hz;
         source->former_hz = 0;
