@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Proves what `profctl diff` says of how sure it is, with real recordings of 10 s at 4000 Hz: of a C program with four
-# functions, of python3 and of cc1, 20 each, and of the C program with one function slower by 12, 8, 5, 3 and 2 %, 10
-# each. Compared with each other, five a side, those of one program must give false alarms at most at the rate that is
-# stated; with three a side the function that is slower by 5 % must be found in 9 of 10; and the smallest change that is
-# said to be visible must be what is found, within a factor of 1.5. Not part of the tests: it takes half an hour, and
-# needs the presets `release` and `dev`.
+# functions, of python3 and of cc1, 20 each, and of the C program with one function slower by 8, 5, 3 and 2 %, 10 each.
+# Compared with each other, three and five a side, those of one program must give false alarms at most at the rate that
+# is stated, and with one or two a side none; one sample against none must never be sure; with three a side the function
+# that is slower by 5 % must be found in 9 of 10; and the smallest change that is said to be visible must be what is
+# found, within a factor of 1.5. The last two are judged if the programs had 90 % of a CPU: else the status is 77. Not
+# part of the tests: it takes half an hour on a quiet machine, and needs the presets `release` and `dev`.
 #
-#   scripts/proof-diff.sh                KEEP=FOLDER has or gets the recordings; ROUNDS=4 makes fewer
+#   scripts/proof-diff.sh                          the whole
+#   ROUNDS=6 SECONDS_EACH=2 scripts/proof-diff.sh  some minutes: that it works; 6 rounds are the fewest
+#   KEEP=FOLDER scripts/proof-diff.sh              the folder has or gets the recordings
 set -euo pipefail
 
 # shellcheck source=scripts/proof.sh
@@ -19,6 +22,7 @@ seconds=${SECONDS_EACH:-10}
 hz=4000
 chores=$source_dir/build/dev/bin/workloads/chores
 
+[ "$rounds" -ge 6 ] || die "ROUNDS=$rounds: three a side are compared, so there must be 6"
 for program in gcc python3; do
     command -v "$program" >/dev/null || die "needs $program"
 done
@@ -62,7 +66,7 @@ for ((round = 1; round <= rounds; round++)); do
     record python "$round" python3 "$source_dir/scripts/proof-diff/turns.py" "$seconds"
     record cc1 "$round" bash "$work/compile.sh"
     if [ "$round" -le $((rounds / 2)) ]; then
-        for percent in 12 8 5 3 2; do
+        for percent in 8 5 3 2; do
             record "slower-$percent" "$round" "$chores" --seconds "$seconds" "$percent"
         done
     fi
