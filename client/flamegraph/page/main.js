@@ -211,7 +211,7 @@ function showLegend() {
         swatch.style.backgroundColor = colour;
         item.append(swatch, name);
         return item;
-    }));
+    }), app.model.diff ? "sure or not: the table says what is sure" : "");
 }
 
 /* The numbers of a frame in words. */
