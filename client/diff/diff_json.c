@@ -51,6 +51,8 @@ static void print_verdict(struct json_out *out, const struct diff *diff)
     json_out_u64(out, "sure_rows", verdict->sure_rows);
     json_out_u64(out, "sure", verdict->sure_count);
     print_known(out, "runs_differ", verdict->spread.part, diff_is_judged(diff));
+    print_known(out, "wholes_differ", verdict->whole_spread,
+                diff_is_judged(diff) && diff->options.per != DIFF_PER_CPU);
     json_out_raw(out, "runs_differ_assumed", verdict->is_assumed ? "true" : "false");
     json_out_u64(out, "unmatched_rows", diff->unmatched_count);
     json_out_begin(out, "warnings", '[');

@@ -7,6 +7,11 @@
  * function's own difference between them counts too, moderated by those of the others; one that
  * differs far more than others is judged by itself. Self and total are tests of one family.
  *
+ * All of that is of a function's part of its recording's samples. By time and by work the value is
+ * that part of a whole, which differs from run to run too: by how fast the machine is, or how much
+ * there is to do. That is the same for all functions of a run, so it is measured once, on the
+ * whole, and however many functions there are, it is known no better than by as many recordings.
+ *
  * With few recordings a side nothing is tested: how runs differ is not in the data. What is left is
  * the noise that the recordings have in themselves.
  */
@@ -20,8 +25,7 @@
 #define TESTED_SAMPLES  10   /* that both sides must have together */
 #define WELL_MEASURED   0.01 /* the square of the relative noise of what is learned from; */
 #define FAIRLY_MEASURED 0.04 /* if these are too few */
-#define ASSUMED_PART    0.01 /* how much runs differ in what they spend their time with, */
-#define ASSUMED_COST    0.03 /* and in how much time they have or need */
+#define ASSUMED_PART    0.01 /* how much runs differ in what they spend their time with */
 #define OWN_LIMIT       0.01 /* the probability up to which a function is unlike others */
 #define SEEN_LIMIT      0.4  /* of Student's distribution: 4 of 5 to one side */
 #define MARGIN_LIMIT    0.05 /* of the intervals of changes so many miss the real one */
@@ -35,7 +39,7 @@ struct side_sum {
     double variance;
     double variance_freedom; /* sum of squared variances by their degrees of freedom */
     double squares;          /* of the recordings' samples */
-    double products;         /* of them with the divisors */
+    double products;         /* of them with all samples of the recording */
 };
 
 /* Of one item, self or total. */
@@ -48,8 +52,10 @@ struct judging {
     enum fold_given given;
     struct pair_sum *sums; /* owned; of each item self and total */
     size_t item_count;
-    double divisor_squares[DIFF_SIDES];
-    double freedom; /* of what is between the recordings of a side */
+    double all[DIFF_SIDES]; /* samples */
+    double all_squares[DIFF_SIDES];
+    double whole_variance[DIFF_SIDES]; /* of a side's whole, as a part of it */
+    double freedom;                    /* of what is between the recordings of a side */
     struct excess excess;
     double *sorted; /* owned; probabilities */
 };
@@ -61,7 +67,7 @@ static void judging_done(struct judging *judging)
 }
 
 static void add_count(struct side_sum *sum, const struct fold_count *count, enum fold_given given,
-                      double divisor)
+                      double all)
 {
     double samples = count->samples;
     double variance = count->noise[given].variance;
@@ -69,7 +75,7 @@ static void add_count(struct side_sum *sum, const struct fold_count *count, enum
     sum->variance += variance;
     sum->variance_freedom += variance * variance / (double)count->noise[given].freedom;
     sum->squares += samples * samples;
-    sum->products += samples * divisor;
+    sum->products += samples * all;
 }
 
 static int add_up(struct judging *judging)
@@ -82,13 +88,15 @@ static int add_up(struct judging *judging)
     }
     for (size_t i = 0; i < diff->part_count; i++) {
         const struct part *part = &diff->parts[i];
+        double all = (double)part->fold.sample_count;
         diff->divisors[part->side] += part->divisor;
-        judging->divisor_squares[part->side] += part->divisor * part->divisor;
+        judging->all[part->side] += all;
+        judging->all_squares[part->side] += all * all;
         for (size_t at = 0; at < part->fold.tally_count; at++) {
             const struct fold_tally *tally = &part->fold.tallies[at];
             struct pair_sum *sums = &judging->sums[MEASURES * (size_t)tally->item];
-            add_count(&sums[SELF].sides[part->side], &tally->self, judging->given, part->divisor);
-            add_count(&sums[TOTAL].sides[part->side], &tally->total, judging->given, part->divisor);
+            add_count(&sums[SELF].sides[part->side], &tally->self, judging->given, all);
+            add_count(&sums[TOTAL].sides[part->side], &tally->total, judging->given, all);
         }
     }
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
@@ -97,14 +105,37 @@ static int add_up(struct judging *judging)
     return 0;
 }
 
-/* The squares of what the spread between runs is a part of. Of parts of a whole only what is moved
- * between a function and the others. */
+/* Measures how much the wholes of one side differ. */
+static void measure_whole(struct judging *judging)
+{
+    struct diff *diff = judging->diff;
+    double squares = 0;
+    double within[DIFF_SIDES] = {0};
+    if (diff->options.per == DIFF_PER_CPU || !diff_is_judged(diff)) {
+        return;
+    }
+    for (size_t i = 0; i < diff->part_count; i++) {
+        const struct part *part = &diff->parts[i];
+        double all = (double)part->fold.sample_count;
+        double deviation = all / (part->divisor * diff->wholes[part->side]) - 1;
+        squares += deviation * deviation;
+        within[part->side] +=
+            all + (diff->options.per == DIFF_PER_TIME ? part->fold.whole_noise.variance : 0);
+    }
+    diff->verdict.whole_spread = sqrt(squares / judging->freedom);
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        double between = squares / judging->freedom / (double)diff->counts[side];
+        judging->whole_variance[side] =
+            fmax(between, within[side] / (judging->all[side] * judging->all[side]));
+    }
+}
+
+/* The squares of what the spread between runs is a part of: only what is moved between a function
+ * and the others. */
 static double squares_of(const struct judging *judging, const struct side_sum *sum,
                          enum diff_side side)
 {
-    double others = judging->diff->options.per == DIFF_PER_CPU
-                        ? 1 - sum->samples / judging->diff->divisors[side]
-                        : 1;
+    double others = 1 - sum->samples / judging->all[side];
     return sum->squares * others * others;
 }
 
@@ -120,9 +151,9 @@ static double variance_between(const struct judging *judging, const struct side_
                                enum diff_side side)
 {
     double count = (double)judging->diff->counts[side];
-    double value = sum->samples / judging->diff->divisors[side];
+    double part = sum->samples / judging->all[side];
     double squares =
-        sum->squares - 2 * value * sum->products + value * value * judging->divisor_squares[side];
+        sum->squares - 2 * part * sum->products + part * part * judging->all_squares[side];
     return fmax(squares, 0) * count / (count - 1);
 }
 
@@ -179,8 +210,7 @@ static int learn_spread(struct judging *judging)
     }
     verdict->is_assumed = verdict->spread.freedom <= 0;
     if (verdict->is_assumed) {
-        verdict->spread.part =
-            judging->diff->options.per == DIFF_PER_CPU ? ASSUMED_PART : ASSUMED_COST;
+        verdict->spread.part = ASSUMED_PART;
     }
     return 0;
 }
@@ -267,12 +297,9 @@ static struct noise noise_within(const struct judging *judging, const struct pai
     return noise;
 }
 
-/* The noise of a change. */
-static struct noise noise_of(const struct judging *judging, const struct pair_sum *sum)
+/* The noise of a change of the part that a sum has. */
+static struct noise noise_of_part(const struct judging *judging, const struct pair_sum *sum)
 {
-    if (!diff_is_judged(judging->diff)) {
-        return noise_within(judging, sum);
-    }
     double factor = factor_of(judging, sum);
     if (excess_probability(&judging->excess, factor, judging->freedom) < OWN_LIMIT) {
         return noise_of_own(judging, sum);
@@ -284,6 +311,24 @@ static struct noise noise_of(const struct judging *judging, const struct pair_su
         noise.variance += own.factor * variance_of(judging, &sum->sides[side], side) / square;
     }
     return noise;
+}
+
+/* The noise of a change. */
+static struct noise noise_of(const struct judging *judging, const struct pair_sum *sum)
+{
+    if (!diff_is_judged(judging->diff)) {
+        return noise_within(judging, sum);
+    }
+    struct noise noise = noise_of_part(judging, sum);
+    double whole = 0;
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        double value = value_of(judging, sum, side);
+        whole += value * value * judging->whole_variance[side];
+    }
+    double both = noise.variance + whole;
+    double weights =
+        noise.variance * noise.variance / noise.freedom + whole * whole / judging->freedom;
+    return (struct noise){both, fmin(both * both / weights, FREEDOM_MOST)};
 }
 
 static void take_change(const struct judging *judging, const struct pair_sum *sum, bool may_test,
@@ -472,11 +517,15 @@ static int conclude(struct judging *judging)
 
 int diff_judge(struct diff *diff)
 {
+    bool is_of_time = diff->options.per == DIFF_PER_TIME && !diff_is_judged(diff);
     cleanup_(judging_done) struct judging judging = {
         .diff = diff,
-        .given = diff->options.per == DIFF_PER_TIME ? FOLD_GIVEN_TIME : FOLD_GIVEN_SAMPLES,
+        .given = is_of_time ? FOLD_GIVEN_TIME : FOLD_GIVEN_SAMPLES,
     };
     int r = add_up(&judging);
+    if (r == 0) {
+        measure_whole(&judging);
+    }
     r = r < 0 ? r : learn_spread(&judging);
     r = r < 0 ? r : learn_excess(&judging);
     r = r < 0 ? r : make_rows(&judging);

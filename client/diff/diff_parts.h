@@ -48,6 +48,7 @@ struct verdict {
     double limit;    /* the probability up to which a change is sure */
     bool is_assumed; /* how much runs differ: there were too few functions to tell */
     struct spread spread;
+    double whole_spread; /* how much the wholes of one side differ, as a part; 0 by CPU time */
 };
 
 struct diff {

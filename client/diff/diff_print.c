@@ -142,6 +142,10 @@ static void write_verdict(FILE *file, const struct diff *diff)
         "%.3g %% may be false.\n",
         verdict->sure_rows, verdict->row_count, row_words(diff->options.by),
         100 * diff->options.discovery_rate);
+    if (diff->options.per != DIFF_PER_CPU) {
+        (void)fprintf(file, "Runs of the same side differ by %.3g %% in all together.\n",
+                      100 * verdict->whole_spread);
+    }
     (void)fprintf(file, "Runs of the same %s by %.3g %% of a function%s.\n",
                   verdict->is_assumed ? "are taken to differ" : "side differ",
                   100 * verdict->spread.part,

@@ -127,9 +127,9 @@ static int take_with(const struct command_line *line, const struct verb_option *
 
 static const struct verb_option options[] = {
     {'o', "output", "FILE",
-     "a page for a browser instead of the table: the rows, and\n"
-     "both sides as a flame graph; behind .html .gz compresses,\n"
-     "and \"-\" is standard output",
+     "a page for a browser instead of the table: the rows,\n"
+     "and both sides as a flame graph; behind .html .gz\n"
+     "compresses, and \"-\" is standard output",
      options_output, AT(output_path), 0},
     {0, "open", NULL, "show the page in the browser, where there is one", options_flag,
      AT(is_opened), 0},
@@ -180,7 +180,7 @@ static const struct command_line line = {
         "is sure; what is not is grey. seen at: the smallest change of the row that would\n"
         "have been called sure in 4 of 5 cases.\n"
         "within, with fewer than three recordings of a side: the change is known to so\n"
-        "much by the noise of sampling within the runs; how much runs differ is not in it.\n",
+        "much by the noise of sampling within the runs; how they differ is not in it.\n",
     .options = options,
     .operand = "recording",
     .operand_at = AT(operands),
