@@ -25,6 +25,7 @@
 #define SPREAD_STEPS         40
 #define SPREAD_FREEDOM_LEAST 8.0 /* fewer functions cannot tell */
 #define DOUBT_FREEDOM        50.0
+#define ALIKE_PROBABILITY    0.5  /* of a function's own excess, from which on it is like others */
 #define MEDIAN_EFFICIENCY    0.4  /* of the median against the mean, as an estimate of a variance */
 #define ASYMPTOTIC_LEAST     10.0 /* from where on the series of the two functions are good */
 #define FRACTION_STEPS       1000
@@ -209,13 +210,6 @@ struct excess excess_learn(const double *factors, size_t count, double freedom)
     return (struct excess){factor, prior};
 }
 
-struct excess excess_moderate(const struct excess *learned, double factor, double freedom)
-{
-    double all = learned->freedom + freedom;
-    double own = all > 0 ? (learned->freedom * learned->factor + freedom * factor) / all : 1;
-    return (struct excess){fmax(own, learned->factor), all};
-}
-
 /* The continued fraction of the incomplete beta function, by the method of Lentz. */
 static double beta_fraction(double a, double b, double x)
 {
@@ -267,6 +261,17 @@ double excess_probability(const struct excess *learned, double factor, double fr
                : beta_part(learned->freedom / 2, freedom / 2,
                            learned->freedom /
                                (learned->freedom + freedom * factor / learned->factor));
+}
+
+/* A factor that few functions have is of a function that is unlike them, so less of what was
+ * learned from them holds for it: nothing, where no other has such a one. */
+struct excess excess_moderate(const struct excess *learned, double factor, double freedom)
+{
+    double alike = fmin(1, excess_probability(learned, factor, freedom) / ALIKE_PROBABILITY);
+    double prior = learned->freedom * alike;
+    double all = prior + freedom;
+    double own = all > 0 ? (prior * learned->factor + freedom * factor) / all : 1;
+    return (struct excess){fmax(own, learned->factor), all};
 }
 
 double student_limit(double probability, double freedom)
