@@ -15,22 +15,23 @@
 
 static const struct runtime runtimes[] = {
     {"node", "libnode.so", "Node.js", "node --perf-prof, or --perf-basic-prof, names it",
-     "NODE_OPTIONS=--perf-basic-prof", NULL},
+     "NODE_OPTIONS=--perf-basic-prof", NULL, RUNTIME_NOT_ASKED},
     {"MainThread", NULL, "Node.js",
      "node --perf-prof, or --perf-basic-prof, names it", /* what newer ones call themselves */
-     "NODE_OPTIONS=--perf-basic-prof", NULL},
-    {"deno", NULL, "Deno", "deno --v8-flags=--perf-prof names it", NULL, NULL},
-    {"java", "libjvm.so", "Java", "java -agentpath:.../libperf-jvmti.so of perf names it", NULL,
-     "jcmd"},
+     "NODE_OPTIONS=--perf-basic-prof", NULL, RUNTIME_NOT_ASKED},
+    {"deno", NULL, "Deno", "deno --v8-flags=--perf-prof names it", NULL, NULL, RUNTIME_NOT_ASKED},
+    {"java", "libjvm.so", "Java", "record --names has it named", NULL, "jcmd", RUNTIME_BY_ATTACH},
     {"dotnet", "libcoreclr.so", ".NET", "DOTNET_PerfMapEnabled=1 names it",
-     "DOTNET_PerfMapEnabled=1", NULL},
+     "DOTNET_PerfMapEnabled=1", NULL, RUNTIME_BY_DIAGNOSTICS},
     {"python", "libpython3.", "Python", "python3 -X perf names it, from 3.12 on",
-     "PYTHONPERFSUPPORT=1", NULL},
-    {"ruby", NULL, "Ruby", "ruby --yjit-perf names it", NULL, NULL},
-    {"beam.smp", NULL, "Erlang", "erl +JPperf true names it", NULL, NULL},
-    {"julia", NULL, "Julia", "ENABLE_JITPROFILING=1 names it", "ENABLE_JITPROFILING=1", NULL},
-    {"qemu-", NULL, "QEMU", "qemu -perfmap names it", NULL, NULL},
-    {"wasmtime", NULL, "wasmtime", "wasmtime --profile=perfmap names it", NULL, NULL},
+     "PYTHONPERFSUPPORT=1", NULL, RUNTIME_NOT_ASKED},
+    {"ruby", NULL, "Ruby", "ruby --yjit-perf names it", NULL, NULL, RUNTIME_NOT_ASKED},
+    {"beam.smp", NULL, "Erlang", "erl +JPperf true names it", NULL, NULL, RUNTIME_NOT_ASKED},
+    {"julia", NULL, "Julia", "ENABLE_JITPROFILING=1 names it", "ENABLE_JITPROFILING=1", NULL,
+     RUNTIME_NOT_ASKED},
+    {"qemu-", NULL, "QEMU", "qemu -perfmap names it", NULL, NULL, RUNTIME_NOT_ASKED},
+    {"wasmtime", NULL, "wasmtime", "wasmtime --profile=perfmap names it", NULL, NULL,
+     RUNTIME_NOT_ASKED},
 };
 
 #define RUNTIMES (sizeof runtimes / sizeof runtimes[0])

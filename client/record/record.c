@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "connection.h"
+#include "naming.h"
 #include "options.h"
 #include "output.h"
 #include "packets.h"
@@ -21,6 +22,7 @@
 #include "record_signals.h"
 #include "record_summary.h"
 #include "recording.h"
+#include "session_config.h"
 #include "target_watch.h"
 #include "text_out.h"
 
@@ -33,6 +35,8 @@
 #define WATCHED_PIDS_MAX    1024
 #define FETCH_INTERVAL_MS   200
 #define DRAIN_INTERVAL_MS   5
+#define COMMAND_ASK_NS      (1 * NS_PER_S) /* after the start, its runtimes have begun */
+#define ASK_INTERVAL_NS     (5 * NS_PER_S)
 #define STATUS_NOT_FOUND    127
 #define STATUS_NOT_RUNNABLE 126
 
@@ -43,6 +47,8 @@ struct recording {
     struct record_child child;
     struct output *output;
     struct fault output_fault;
+    struct naming *naming;   /* owned; NULL: no runtime is asked for names */
+    uint64_t ask_ns;         /* when they are asked next */
     struct packets *packets; /* owned; NULL: none are made */
     uint64_t flushed_ns;     /* when packets were made last */
     struct profctl *conn;
@@ -63,6 +69,7 @@ static void recording_done(struct recording *recording)
 {
     record_child_done(&recording->child);
     record_progress_done(&recording->progress);
+    recording->naming = naming_free(recording->naming);
     recording->packets = packets_free(recording->packets);
     recording->output = output_free(recording->output);
     recording->conn = profctl_disconnect(recording->conn);
@@ -134,7 +141,9 @@ static int prepare(struct recording *recording)
     if (r < 0) {
         return complain("record: cannot take signals: %s", strerror(-r));
     }
-    r = request->command == NULL ? 0 : record_child_fork(&recording->child, request->command);
+    r = request->command == NULL
+            ? 0
+            : record_child_fork(&recording->child, request->command, request->names_code);
     return r < 0 ? complain("%s cannot be started: %s", request->command[0], strerror(-r))
                  : EXIT_DONE;
 }
@@ -144,6 +153,30 @@ static int watch_targets(struct recording *recording, const char *config)
     size_t pid_count = record_config_pids(config, recording->target_pids, WATCHED_PIDS_MAX);
     int r = record_scan_watch(&recording->scan, recording->target_pids, pid_count);
     return r < 0 ? r : target_watch_begin(&recording->watch, config);
+}
+
+/* Asks the runtimes that the session will record for names; those of the command come later. */
+static int begin_naming(struct recording *recording, const char *config)
+{
+    struct session_config parsed;
+    struct fault fault = {0};
+    if (session_config_parse(config, strlen(config), false, &parsed, &fault) < 0 ||
+        naming_new(&parsed.targets, recording->child.pid, &recording->naming) < 0) {
+        return complain("record: there is not enough memory");
+    }
+    naming_ask(recording->naming);
+    recording->ask_ns =
+        clock_ns(CLOCK_MONOTONIC) + (recording->child.pid > 0 ? COMMAND_ASK_NS : ASK_INTERVAL_NS);
+    return EXIT_DONE;
+}
+
+static void go_on_naming(struct recording *recording)
+{
+    if (recording->naming != NULL && clock_ns(CLOCK_MONOTONIC) >= recording->ask_ns) {
+        record_progress_clear(&recording->progress);
+        naming_ask_again(recording->naming);
+        recording->ask_ns = clock_ns(CLOCK_MONOTONIC) + ASK_INTERVAL_NS;
+    }
 }
 
 /* Makes the session and starts it, and the command with it. */
@@ -157,6 +190,10 @@ static int begin(struct recording *recording)
     }
     if (recording->request->command == NULL && watch_targets(recording, config) < 0) {
         return complain("record: there is not enough memory");
+    }
+    status = recording->request->names_code ? begin_naming(recording, config) : EXIT_DONE;
+    if (status != EXIT_DONE) {
+        return status;
     }
     status = attach_connect(recording->request->socket_path, &recording->conn);
     if (status != EXIT_DONE) {
@@ -278,6 +315,7 @@ static int record_samples(struct recording *recording)
             if (status != EXIT_DONE) {
                 return status;
             }
+            go_on_naming(recording);
             show_progress(recording);
         }
     }

@@ -7,6 +7,7 @@
 #include "record_child.h"
 
 #include "cleanup.h"
+#include "naming.h"
 #include "record_signals.h"
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static void run_child(int go_fd, int end_fd, char *const *command)
     _exit(EXIT_FAILURE);
 }
 
-int record_child_fork(struct record_child *child, char *const *command)
+int record_child_fork(struct record_child *child, char *const *command, bool names_code)
 {
     int go[2] = {-1, -1};
     int end[2] = {-1, -1};
@@ -51,6 +52,9 @@ int record_child_fork(struct record_child *child, char *const *command)
     if (pid == 0) {
         record_signals_restore();
         (void)close(go_write);
+        if (names_code) {
+            naming_set_environment();
+        }
         run_child(go_read, end_write, command);
     }
     *child = (struct record_child){

@@ -19,8 +19,9 @@ struct record_child {
     int wait_status; /* of waitpid(), once it does not run any more */
 };
 
-/* Forks a child that waits to become `command`. Returns 0, or -errno. */
-int record_child_fork(struct record_child *child, char *const *command);
+/* Forks a child that waits to become `command`; `names_code`: its runtimes are to name the code
+ * that they make. Returns 0, or -errno. */
+int record_child_fork(struct record_child *child, char *const *command, bool names_code);
 
 /* Lets the child run, as the caller would. Returns 0, or -errno, why it cannot; it has ended then.
  */

@@ -55,6 +55,10 @@ static const struct verb_option options[] = {
     OPTION_KERNEL,
     OPTION_NO_KERNEL,
     OPTION_EVENTS,
+    {0, "names", NULL,
+     "have Java and .NET that run write maps of the code\nthat they make, and CMD's runtimes from "
+     "their start",
+     options_flag, RECORD_AT(names_code), 0},
     OPTION_CONFIG,
     {0, "ignore-status", NULL, "end with 0 whatever status CMD ends with", options_flag,
      RECORD_AT(ignores_status), 0},

@@ -48,11 +48,12 @@ client/profile/demangle.*     common                                  | iberty
 client/profile/*              common json fxt recording               | cjson
 client/lines/*                common symbolize profile                | elf kernel
 client/doctor/*               common json library cli status recording profile lines | cjson kernel perf_event
+client/naming/*               common config cli doctor                |
 client/attach/*               common json library cli status doctor   | cjson
 client/export/*               common json fxt cli profile lines           | cjson protobuf perf_event
 client/packets/*              common fxt recording profile export     |
 client/read/*                 common json library cli status recording attach packets | cjson
-client/record/*               common json config library cli status recording doctor attach packets | cjson
+client/record/*               common json config library cli status recording doctor naming attach packets | cjson
 client/top/*                  common json fxt library cli status recording profile doctor packets record | cjson ncurses
 client/report/*               common json cli profile lines doctor    | cjson
 client/diff/*                 common json cli profile report         | cjson

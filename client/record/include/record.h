@@ -30,6 +30,7 @@ struct record_request {
     bool is_native;      /* without packets for Perfetto */
     bool is_json;        /* the result is one JSON object */
     bool ignores_status; /* of the command: record ends with its own */
+    bool names_code;     /* has runtimes name the code that they make */
     bool is_opened;      /* the recording is to be shown afterwards, which the verb does */
     char **command;      /* NULL: none; ends with NULL */
 };

@@ -11,6 +11,13 @@
 
 #define RUNTIME_NONE ((size_t)-1)
 
+/* How one that runs is asked for a map of the code that it has made. */
+enum runtime_asking {
+    RUNTIME_NOT_ASKED,
+    RUNTIME_BY_ATTACH,      /* HotSpot's socket of attached programs */
+    RUNTIME_BY_DIAGNOSTICS, /* the socket of .NET's tools */
+};
+
 struct runtime {
     const char *command;  /* its name begins so */
     const char *library;  /* a mapped file's name begins so; NULL: none tells */
@@ -18,6 +25,7 @@ struct runtime {
     const char *names_it; /* a clause for what was recorded */
     const char *setting;  /* of the environment, for the next start; NULL: none does */
     const char *running;  /* the program that has one that runs name it; NULL: none can */
+    enum runtime_asking asking;
 };
 
 const struct runtime *runtime_get(size_t index);

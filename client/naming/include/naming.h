@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Has runtimes name the code that they make: those that run are asked to write their perf map, and
+ * a command that is started is told so by its environment. A process of another user is left alone,
+ * unless the caller is root: then it is asked with that user's credentials.
+ */
+
+#include "session_targets.h"
+
+#include <sys/types.h>
+
+/* Asked at one time; more are left out, which is said. */
+#define NAMING_PROCESSES_MAX 64
+
+/* For the answers of all that are asked at one time, since they are asked together. */
+#define NAMING_ANSWER_MS 2000
+
+struct naming;
+
+/*
+ * Of the processes that are targets (borrowed); `command`, if above 0, is the pid of a command that
+ * will be started: what it starts is asked by naming_ask_again(). `*ret` is returned:
+ * naming_free(). Returns 0, or -ENOMEM.
+ */
+int naming_new(const struct session_targets *targets, pid_t command, struct naming **ret);
+struct naming *naming_free(struct naming *naming);
+
+/*
+ * Asks all targets that run, and says of each on standard error what it did, or why it could not.
+ * Returns after NAMING_ANSWER_MS at the latest, whatever they do, and the time to look at /proc.
+ */
+void naming_ask(struct naming *naming);
+
+/* Asks those again that have answered, for the code that they have made since, and what the command
+ * has started. Says something of new ones only, and of those that answer no more. */
+void naming_ask_again(struct naming *naming);
+
+/* Sets in the environment of the caller what has runtimes write their maps from their start on,
+ * where it is not set. For a child that is about to become the command. */
+void naming_set_environment(void);

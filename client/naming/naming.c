@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Which processes are asked, and what is said of them. Those that answer are kept, with a
+ * descriptor of each, and asked again; a process that did not is asked once. Sentences that are
+ * alike are one, with the number of processes.
+ *
+ * Bounded: 32,768 processes are looked at, NAMING_PROCESSES_MAX asked, 16 sentences said of others.
+ */
+#include "naming.h"
+
+#include "cleanup.h"
+#include "naming_ask.h"
+#include "options.h"
+#include "runtimes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOKED_AT_MAX 32768
+#define REMARKS_MAX   16
+#define ANCESTORS_MAX 64
+
+/* Of processes that are not asked. */
+struct remark {
+    char comm[NAMING_COMM_BYTES];
+    const char *why; /* static, or of the table of runtimes */
+    const char *setting;
+    pid_t first;
+    size_t count;
+};
+
+struct naming {
+    struct session_targets targets;
+    pid_t command;                                      /* 0: none */
+    struct naming_question asked[NAMING_PROCESSES_MAX]; /* folders owned; -1: asked no more */
+    size_t asked_count;
+    size_t left_count; /* for which there was no room */
+};
+
+int naming_new(const struct session_targets *targets, pid_t command, struct naming **ret)
+{
+    struct naming *naming = calloc(1, sizeof *naming);
+    if (naming == NULL) {
+        return -ENOMEM;
+    }
+    naming->targets = *targets;
+    naming->command = command;
+    *ret = naming;
+    return 0;
+}
+
+struct naming *naming_free(struct naming *naming)
+{
+    for (size_t i = 0; naming != NULL && i < naming->asked_count; i++) {
+        naming_process_close(&naming->asked[i].process);
+    }
+    free(naming);
+    return NULL;
+}
+
+/* Whether the command has started it, itself or by others. */
+static bool is_of_command(const struct naming *naming, const struct naming_process *process)
+{
+    pid_t pid = process->pid;
+    pid_t parent = process->parent;
+    for (size_t i = 0; i < ANCESTORS_MAX && pid != naming->command && parent > 1; i++) {
+        struct naming_process above;
+        pid = parent;
+        parent = 0;
+        if (naming_process_open(pid, &above)) {
+            parent = above.parent;
+            naming_process_close(&above);
+        }
+    }
+    return pid == naming->command;
+}
+
+/* What is looked for: the targets that run, or what the command has started. */
+typedef bool is_asked_fn(const struct naming *naming, const struct naming_process *process);
+
+static bool is_target(const struct naming *naming, const struct naming_process *process)
+{
+    return naming_process_is_target(process, &naming->targets);
+}
+
+static bool is_known(const struct naming *naming, pid_t pid)
+{
+    for (size_t i = 0; i < naming->asked_count; i++) {
+        if (naming->asked[i].process.pid == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void remark(struct remark *remarks, const struct naming_process *process, const char *why,
+                   const char *setting)
+{
+    for (size_t i = 0; i < REMARKS_MAX; i++) {
+        struct remark *known = &remarks[i];
+        if (known->count == 0) {
+            *known = (struct remark){.why = why, .setting = setting, .first = process->pid};
+            memcpy(known->comm, process->comm, sizeof known->comm);
+        }
+        if (known->why == why && strcmp(known->comm, process->comm) == 0) {
+            known->count++;
+            return;
+        }
+    }
+}
+
+/* Takes a process that can be asked, and its folder with it. */
+static void take(struct naming *naming, struct naming_process *process, naming_ask_fn *ask)
+{
+    if (naming->asked_count == NAMING_PROCESSES_MAX) {
+        naming->left_count++;
+        return;
+    }
+    naming->asked[naming->asked_count++] =
+        (struct naming_question){.process = *process, .ask = ask};
+    process->folder = -1;
+}
+
+static void consider(struct naming *naming, is_asked_fn *is_asked, struct naming_process *process,
+                     struct remark *remarks)
+{
+    static naming_ask_fn *const ways[] = {
+        [RUNTIME_BY_ATTACH] = naming_jvm_ask,
+        [RUNTIME_BY_DIAGNOSTICS] = naming_dotnet_ask,
+    };
+    bool is_old_python = false;
+    if (is_known(naming, process->pid) || !is_asked(naming, process)) {
+        return;
+    }
+    if (process->uid != geteuid() && geteuid() != 0) {
+        if (runtime_of_command(process->comm) != RUNTIME_NONE) {
+            remark(remarks, process, "left alone, since it is another user's", NULL);
+        }
+        return;
+    }
+    size_t index = naming_process_runtime(process, &is_old_python);
+    if (is_old_python) {
+        remark(remarks, process, "no Python before 3.12 can name what it runs", NULL);
+    }
+    if (index == RUNTIME_NONE) {
+        return;
+    }
+    const struct runtime *runtime = runtime_get(index);
+    if (runtime->asking != RUNTIME_NOT_ASKED) {
+        take(naming, process, ways[runtime->asking]);
+    } else if (naming_process_has_map(process)) {
+        remark(remarks, process, "has a map already", NULL);
+    } else {
+        remark(remarks, process, "cannot be asked while it runs; start it with ", runtime->setting);
+    }
+}
+
+static void look(struct naming *naming, is_asked_fn *is_asked, struct remark *remarks)
+{
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry = NULL;
+    size_t count = 0;
+    while (folder != NULL && count < LOOKED_AT_MAX && (entry = readdir(folder)) != NULL) {
+        struct naming_process process;
+        if (isdigit((unsigned char)entry->d_name[0]) == 0) {
+            continue;
+        }
+        count++;
+        if (naming_process_open((pid_t)strtol(entry->d_name, NULL, 10), &process)) {
+            consider(naming, is_asked, &process, remarks);
+            naming_process_close(&process);
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+}
+
+static void print_remarks(const struct remark *remarks)
+{
+    for (size_t i = 0; i < REMARKS_MAX && remarks[i].count > 0; i++) {
+        char more[48] = "";
+        if (remarks[i].count > 1) {
+            (void)snprintf(more, sizeof more, " and %zu more", remarks[i].count - 1);
+        }
+        (void)complain("names: %s (pid %d%s): %s%s", remarks[i].comm, (int)remarks[i].first, more,
+                       remarks[i].why, remarks[i].setting == NULL ? "" : remarks[i].setting);
+    }
+}
+
+/* Asks those from `first` on, and of the others those that are still asked. */
+static void ask_from(struct naming *naming, size_t first)
+{
+    struct naming_question questions[NAMING_PROCESSES_MAX];
+    size_t places[NAMING_PROCESSES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < naming->asked_count; i++) {
+        if (naming->asked[i].process.folder >= 0) {
+            places[count] = i;
+            questions[count++] = naming->asked[i];
+        }
+    }
+    naming_ask_all(questions, count, NAMING_ANSWER_MS);
+    for (size_t i = 0; i < count; i++) {
+        struct naming_question *question = &naming->asked[places[i]];
+        struct naming_process *process = &question->process;
+        question->answer = questions[i].answer;
+        bool has_ended = faccessat(process->folder, "exe", F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+        if (!question->answer.is_done && !(has_ended && places[i] < first)) {
+            (void)complain("names: %s (pid %d): has written no map: %s", process->comm,
+                           (int)process->pid, question->answer.why);
+        } else if (places[i] >= first) {
+            (void)complain("names: %s (pid %d): has written its map", process->comm,
+                           (int)process->pid);
+        }
+        /* .NET goes on by itself. */
+        if (!question->answer.is_done || question->ask == naming_dotnet_ask) {
+            naming_process_close(process);
+        }
+    }
+}
+
+void naming_ask(struct naming *naming)
+{
+    struct remark remarks[REMARKS_MAX] = {0};
+    size_t first = naming->asked_count;
+    look(naming, is_target, remarks);
+    print_remarks(remarks);
+    ask_from(naming, first);
+    if (naming->left_count > 0) {
+        (void)complain("names: %zu more were not asked, since at most %d are", naming->left_count,
+                       NAMING_PROCESSES_MAX);
+        naming->left_count = 0;
+    }
+}
+
+void naming_ask_again(struct naming *naming)
+{
+    struct remark none[REMARKS_MAX] = {0};
+    size_t first = naming->asked_count;
+    if (naming->command > 0) {
+        look(naming, is_of_command, none);
+    }
+    ask_from(naming, first);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A child for each process that is asked. It takes the user and group of that process, and no
+ * other, before it touches anything of it; without CAP_SETUID that fails, unless they are the
+ * caller's own. A child that hangs in the kernel is given up, and ends when it can.
+ */
+#include "naming_ask.h"
+
+#include "cleanup.h"
+#include "clock.h"
+#include "naming.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+struct asked {
+    pid_t pid; /* of the child; 0: none */
+    int fd;    /* owned; -1: it has answered, or never will */
+};
+
+/* Returns 0, or -errno. */
+static int become(uid_t uid, gid_t gid)
+{
+    if (geteuid() == uid && getegid() == gid && getuid() == uid) {
+        return 0;
+    }
+    if ((geteuid() == 0 && setgroups(1, &gid) < 0) || setresgid(gid, gid, gid) < 0 ||
+        setresuid(uid, uid, uid) < 0) {
+        return -errno;
+    }
+    return 0;
+}
+
+/* A child that hangs must not hold the caller's files and connections open. */
+static void keep_only(int fd, int other_fd)
+{
+    unsigned low = (unsigned)(fd < other_fd ? fd : other_fd);
+    unsigned high = (unsigned)(fd < other_fd ? other_fd : fd);
+    if (low > 0) {
+        (void)close_range(0, low - 1, 0);
+    }
+    if (high > low + 1) {
+        (void)close_range(low + 1, high - 1, 0);
+    }
+    (void)close_range(high + 1, ~0U, 0);
+}
+
+static void run_child(const struct naming_question *question, int fd)
+{
+    struct naming_answer answer = {0};
+    keep_only(fd, question->process.folder);
+    /* The caller's own would end the recording by a signal to this child. */
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int r = become(question->process.uid, question->process.gid);
+    if (r < 0) {
+        (void)snprintf(answer.why, sizeof answer.why, "its user and group cannot be taken on: %s",
+                       strerror(-r));
+    } else {
+        /* Changing the user has taken this back. */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        question->ask(&question->process, &answer);
+    }
+    _exit(write(fd, &answer, sizeof answer) == (ssize_t)sizeof answer ? EXIT_SUCCESS
+                                                                      : EXIT_FAILURE);
+}
+
+static struct asked start(struct naming_question *question)
+{
+    int ends[2];
+    struct asked asked = {.fd = -1};
+    question->answer = (struct naming_answer){.why = "it did not answer in time"};
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        (void)snprintf(question->answer.why, NAMING_WHY_BYTES, "no pipe can be made: %s",
+                       strerror(errno));
+        return asked;
+    }
+    asked.pid = fork();
+    if (asked.pid == 0) {
+        run_child(question, ends[1]);
+    }
+    (void)close(ends[1]);
+    asked.fd = ends[0];
+    if (asked.pid < 0) {
+        (void)snprintf(question->answer.why, NAMING_WHY_BYTES, "no child can be made: %s",
+                       strerror(errno));
+        asked.fd = close_fd(asked.fd);
+    }
+    return asked;
+}
+
+/* Takes what a child has written, in one piece, as a pipe keeps it. */
+static void take(struct asked *asked, struct naming_answer *into)
+{
+    struct naming_answer answer;
+    if (read(asked->fd, &answer, sizeof answer) == (ssize_t)sizeof answer) {
+        *into = answer;
+        into->why[sizeof into->why - 1] = '\0';
+    }
+    asked->fd = close_fd(asked->fd);
+}
+
+void naming_ask_all(struct naming_question *questions, size_t count, uint64_t wait_ms)
+{
+    struct asked asked[NAMING_PROCESSES_MAX];
+    struct pollfd waited[NAMING_PROCESSES_MAX];
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + wait_ms * NS_PER_MS;
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        asked[i] = start(&questions[i]);
+        left += asked[i].fd >= 0;
+    }
+    while (left > 0) {
+        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        for (size_t i = 0; i < count; i++) {
+            waited[i] = (struct pollfd){.fd = asked[i].fd, .events = POLLIN};
+        }
+        if (now_ns >= end_ns ||
+            (poll(waited, count, (int)((end_ns - now_ns) / NS_PER_MS) + 1) < 0 && errno != EINTR)) {
+            break;
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (asked[i].fd >= 0 && waited[i].revents != 0) {
+                take(&asked[i], &questions[i].answer);
+                left--;
+            }
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool hangs = asked[i].fd >= 0;
+        asked[i].fd = close_fd(asked[i].fd);
+        if (asked[i].pid > 0) {
+            (void)kill(asked[i].pid, SIGKILL);
+            (void)waitpid(asked[i].pid, NULL, hangs ? WNOHANG : 0);
+        }
+    }
+}

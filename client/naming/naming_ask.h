@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Asks processes, all at one time: for each a child, with the credentials of the process, which is
+ * killed when the time is over. So nothing that a process does, with its sockets or in a filesystem
+ * of its own, keeps the caller.
+ */
+
+#include "naming_process.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What became of it, written by the child in one piece. */
+#define NAMING_WHY_BYTES ((size_t)160)
+struct naming_answer {
+    bool is_done;
+    char why[NAMING_WHY_BYTES]; /* not: a clause, in which bytes of the process may be */
+};
+
+/* One kind of asking: fills the answer (zeros before). It may block. */
+typedef void naming_ask_fn(const struct naming_process *process, struct naming_answer *answer);
+naming_ask_fn naming_jvm_ask, naming_dotnet_ask;
+
+struct naming_question {
+    struct naming_process process; /* borrowed */
+    naming_ask_fn *ask;
+    struct naming_answer answer; /* set by naming_ask_all() */
+};
+
+/* Asks all; returns after `wait_ms` at the latest. */
+void naming_ask_all(struct naming_question *questions, size_t count, uint64_t wait_ms);

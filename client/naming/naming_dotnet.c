@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Asks a .NET runtime, 8 or later, to write its perf map and jitdump from now on, with what it has
+ * made before. Each listens on a socket `dotnet-diagnostic-PID-STAMP-socket` in /tmp, unless it was
+ * told to let no tool in (DOTNET_EnableDiagnostics=0), or has another TMPDIR.
+ *
+ * A message has a header of 20 bytes, little-endian: a magic text, the size of the whole, a set of
+ * commands, a command in it, and two bytes that are reserved.
+ */
+#include "naming_ask.h"
+
+#include "cleanup.h"
+#include "naming_socket.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HEADER_BYTES     20
+#define FOLDER_NAMES_MAX 65536
+#define SOCKETS          "root/tmp"
+#define SET_SERVER       0xff
+#define SERVER_OK        0x00
+
+/* "Process, enable the perf map: all kinds". */
+static const unsigned char request[] = {
+    'D', 'O', 'T',  'N',  'E', 'T', '_', 'I', 'P', 'C', '_', 'V', '1', 0, /* magic */
+    24,  0,   0x04, 0x05, 0,   0,                                         /* size, command */
+    1,   0,   0,    0,
+};
+
+/* The path of the first socket of that process. False: there is none. */
+static bool find_socket(const struct naming_process *process, char *into, size_t capacity_bytes)
+{
+    char prefix[48];
+    const struct dirent *entry = NULL;
+    bool is_found = false;
+    int fd = openat(process->folder, SOCKETS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (folder == NULL) {
+        close_fd(fd);
+        return false;
+    }
+    (void)snprintf(prefix, sizeof prefix, "dotnet-diagnostic-%d-", (int)process->inner);
+    for (size_t i = 0; i < FOLDER_NAMES_MAX && !is_found && (entry = readdir(folder)) != NULL;
+         i++) {
+        const char *name = entry->d_name;
+        size_t length = strlen(name);
+        if (strncmp(name, prefix, strlen(prefix)) == 0 && length > strlen("-socket") &&
+            strcmp(name + length - strlen("-socket"), "-socket") == 0) {
+            int bytes = snprintf(into, capacity_bytes, SOCKETS "/%s", name);
+            is_found = bytes > 0 && (size_t)bytes < capacity_bytes;
+        }
+    }
+    (void)closedir(folder);
+    return is_found;
+}
+
+void naming_dotnet_ask(const struct naming_process *process, struct naming_answer *answer)
+{
+    char path[108];
+    unsigned char reply[HEADER_BYTES];
+    if (!find_socket(process, path, sizeof path)) {
+        (void)snprintf(answer->why, sizeof answer->why, "it has no socket for tools in /tmp");
+        return;
+    }
+    cleanup_(closep) int fd = naming_socket_connect(process, path);
+    ssize_t bytes =
+        fd < 0 ? fd : naming_socket_exchange(fd, request, sizeof request, reply, sizeof reply);
+    if (bytes < 0) {
+        (void)snprintf(answer->why, sizeof answer->why, "its socket for tools is of no use: %s",
+                       strerror((int)-bytes));
+    } else if (bytes < HEADER_BYTES || memcmp(reply, request, 14) != 0 || reply[16] != SET_SERVER) {
+        (void)snprintf(answer->why, sizeof answer->why, "its answer is no runtime's");
+    } else if (reply[17] != SERVER_OK) {
+        (void)snprintf(answer->why, sizeof answer->why,
+                       "it refuses, as each .NET before 8 does; start it with "
+                       "DOTNET_PerfMapEnabled=1");
+    } else {
+        answer->is_done = true;
+    }
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What passes for a virtual machine of Java: asked_names.py LIBRARY KIND. It has a file mapped that is called libjvm.so, and
+listens where tools attach, after SIGQUIT. KIND is what it does then (asked_names.sh).
+"""
+import mmap, os, signal, socket, struct, sys, time
+
+library, kind = sys.argv[1:]
+mapped = mmap.mmap(os.open(library, os.O_RDONLY), 0, prot=mmap.PROT_READ)
+path = f"/tmp/.java_pid{os.getpid()}"
+
+
+def listen(at):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(at)
+    listener.listen(1)
+    return listener
+
+
+def spin_forever():
+    while True:
+        pass
+
+
+def serve(listener):
+    while True:
+        connection, _ = listener.accept()
+        _, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        print("asked by", uid, gid, flush=True)
+        try:
+            connection.recv(4096)
+            if kind in ("good", "other"):
+                connection.sendall(b"0\nCommand executed successfully\n")
+            elif kind == "refuses":
+                connection.sendall(b"1\n\x1b[31mno\x07\n")
+            while kind == "endless":
+                connection.sendall(b"x" * 4096)
+            while kind == "silent":
+                time.sleep(1)
+        except OSError:
+            pass
+        connection.close()
+
+
+if os.fork() == 0:  # has samples, and ends with the other
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(0.05)
+    if os.path.exists(path):
+        os.unlink(path)
+    os._exit(0)
+
+foreign = None
+if kind == "foreign":
+    # The socket of a child, in the name of this process.
+    if os.fork() == 0:
+        parent = os.getppid()
+        foreign = listen(path)
+        print("ready", flush=True)
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(0)
+elif kind != "bare":
+    signal.signal(signal.SIGQUIT, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGQUIT])
+    print("ready", flush=True)
+    signal.sigwait([signal.SIGQUIT])
+    serve(listen(path))
+else:
+    print("ready", flush=True)
+while True:
+    for _ in range(100000):
+        pass
+    time.sleep(0.001)

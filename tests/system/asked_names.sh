@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `record --names` asks what passes for a virtual machine (asked_names.py): one that answers, one that never does, one
+# that answers without an end, one that refuses, one whose socket is another's, and one that SIGQUIT would end. Each is
+# recorded, each has its sentence, none is ended, and none keeps `record`. A process of another user is left alone, and
+# asked as that user where root asks. What a command starts finds its switches in the environment, and keeps those that
+# it has.
+. "${0%/*}/lib.sh"
+require_perf
+
+: >"$WORK/libjvm.so"
+truncate -s 4096 "$WORK/libjvm.so"
+chmod 755 "$WORK"
+cp "${0%/*}/asked_names.py" "$BIN/profctl" "$WORK"
+machine() { # NAME: in PID_NAME
+    run_in_background "${@:2}" /usr/bin/python3 "$WORK/asked_names.py" "$WORK/libjvm.so" "$1" >"$WORK/$1.out"
+    pids[$1]=$BACKGROUND_PID
+    wait_until 20 grep -q ready "$WORK/$1.out" || fail "$1 does not run"
+}
+declare -A pids
+for kind in good silent endless refuses foreign bare; do
+    machine "$kind"
+done
+
+# said NAME SENTENCE
+said() {
+    grep -qF "(pid ${pids[$1]}): $2" "$WORK/said" || fail "$1: not said: $2; but: $(cat "$WORK/said")"
+}
+
+start_daemon
+all=$(IFS=, && echo "${pids[*]}")
+profctl record --names --native -d 0.5 -p "$all" -o "$WORK/p.fxt" >"$WORK/record.out" 2>"$WORK/said" ||
+    fail "record: $(cat "$WORK/said")"
+said good "has written its map"
+said silent "has written no map: it did not answer in time"
+said endless "has written no map: its answer is no virtual machine's"
+said refuses "has written no map: it has no Compiler.perfmap, which Java has from 17 on: '?[31mno?'"
+said foreign "has written no map: its socket for tools is of no use: Operation not permitted"
+said bare "has written no map: it does not catch SIGQUIT, which would end it"
+[ "$(grep -c "names:" "$WORK/said")" -eq 6 ] || fail "more is said: $(cat "$WORK/said")"
+kill -0 "${pids[@]}" || fail "a process was ended"
+left=$(find /tmp -maxdepth 1 -name '.attach_pid*' | grep -E "pid($(IFS='|' && echo "${pids[*]}"))\$")
+[ -z "$left" ] || fail "files are left: $left"
+
+# Only processes that are targets are asked.
+profctl record --names --native -d 0.2 -p "${pids[bare]}" -o "$WORK/p.fxt" >"$WORK/record.out" 2>"$WORK/said"
+[ "$(grep -c "names:" "$WORK/said")" -eq 1 ] || fail "others are asked: $(cat "$WORK/said")"
+
+# shellcheck disable=SC2016
+NODE_OPTIONS=--no-warnings PYTHONPERFSUPPORT=0 profctl record --names --native -o "$WORK/p.fxt" -- \
+    sh -c 'echo "$NODE_OPTIONS" "$PYTHONPERFSUPPORT" "$DOTNET_PerfMapEnabled"; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' \
+    >"$WORK/environment" 2>"$WORK/said" || fail "record: $(cat "$WORK/said")"
+[ "$(cat "$WORK/environment")" = "--no-warnings --perf-basic-prof 0 1" ] || fail "the environment is $(cat "$WORK/environment")"
+
+[ "$(id -u)" -eq 0 ] || exit 0
+# Root's question to a process of another user comes from that user; another user's to root does not come.
+machine other setpriv --reuid 65534 --regid 65534 --clear-groups
+profctl record --names --native -d 0.2 -p "${pids[other]}" -o "$WORK/p.fxt" >"$WORK/record.out" 2>"$WORK/said"
+said other "has written its map"
+grep -qx "asked by 65534 65534" "$WORK/other.out" || fail "other: $(cat "$WORK/other.out")"
+grep -qx "asked by 0 0" "$WORK/good.out" || fail "good: $(cat "$WORK/good.out")"
+cd / || exit 1
+# What is said of the process comes before the daemon, which may refuse that user.
+setpriv --reuid 65534 --regid 65534 --clear-groups "$WORK/profctl" record --names --native -d 0.2 -p "${pids[good]}" -o - \
+    2>"$WORK/said" | cat >/dev/null
+said good "left alone, since it is another user's"
+[ "$(grep -c "asked by" "$WORK/good.out")" -eq 1 ] || fail "root's was asked by another"

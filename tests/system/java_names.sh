@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Java has no names for the code that it has made, until `record --names` asks it for them, while it runs; and a command
+# that is Java is asked when it has begun. Java is no part of what tests need: without it this one is left out.
+. "${0%/*}/lib.sh"
+for program in java javac; do
+    command -v "$program" >/dev/null && continue
+    echo "$program is missing (a JDK, 17 or later)"
+    exit 77
+done
+require_perf
+use_build release
+cat >"$WORK/Spinner.java" <<'JAVA'
+public class Spinner {
+    static long spin(long x) {
+        for (int i = 0; i < 10_000_000; i++)
+            x = x * 6364136223846793005L + 1442695040888963407L ^ (x >>> 7);
+        return x;
+    }
+
+    public static void main(String[] args) {
+        long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000_000L, x = 1;
+        while (System.nanoTime() < end)
+            x = spin(x);
+        System.out.println(x);
+    }
+}
+JAVA
+javac -d "$WORK" "$WORK/Spinner.java" || fail "javac"
+java_pid=
+remove_map() {
+    rm -f "/tmp/perf-$java_pid.map"
+}
+at_end remove_map
+
+# named FILE: of the samples of Java, how many of a hundred are in spin(), by its name, and how many in no function.
+named() {
+    profctl export --format folded "$1" | awk '$1 ~ /^java;/ || /;/ {
+        count = $NF; sub(/ [0-9]+$/, ""); all += count
+        if (/;long Spinner.spin\(long\)$/) named += count
+        if (/;\[anon\]$/) unnamed += count
+    } END { printf "%d %d\n", all ? 100 * named / all : 0, all ? 100 * unnamed / all : 0 }'
+}
+
+start_daemon
+run_in_background java -XX:+PreserveFramePointer -cp "$WORK" Spinner 300 >"$WORK/java.out"
+java_pid=$BACKGROUND_PID
+expect_run 3000 "$java_pid" # the loop has been compiled
+record_while_run 500 "$java_pid" "$WORK/before.fxt" -p "$java_pid"
+read -r before unnamed < <(named "$WORK/before.fxt")
+if [ "$before" -ne 0 ] || [ "$unnamed" -lt 70 ]; then
+    fail "before: $before % named, $unnamed % without a name"
+fi
+record_while_run 500 "$java_pid" "$WORK/after.fxt" -p "$java_pid" --names
+grep -qF "names: java (pid $java_pid): has written its map" "$WORK/record.out" || fail "it does not say so: $(cat "$WORK/record.out")"
+read -r after unnamed < <(named "$WORK/after.fxt")
+echo "before: $before % named; after: $after % named, $unnamed % without a name"
+[ "$after" -ge 70 ] || fail "after: $after % named, $unnamed % without a name"
+kill -0 "$java_pid" || fail "Java has ended"
+
+profctl record --names --native -o "$WORK/command.fxt" -- java -cp "$WORK" Spinner 8 >"$WORK/command.out" 2>"$WORK/said" ||
+    fail "record: $(cat "$WORK/said")"
+command_pid=$(sed -n 's/^profctl: names: java (pid \([0-9]*\)): has written its map$/\1/p' "$WORK/said")
+[ -n "$command_pid" ] || fail "the command was not asked: $(cat "$WORK/said")"
+rm -f "/tmp/perf-$command_pid.map"
+read -r named unnamed < <(named "$WORK/command.fxt")
+echo "command: $named % named, $unnamed % without a name"
+[ "$named" -gt 0 ] || fail "the command's code has no names"

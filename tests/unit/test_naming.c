@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Runtimes that are asked for names. Those here are children that speak the protocols of HotSpot
+ * and .NET, well and badly.
+ */
+#include "cleanup.h"
+#include "naming.h"
+#include "naming_ask.h"
+#include "unit_test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+static const char status_text[] =
+    "Name:\tjava\nUmask:\t0022\nPPid:\t7\nUid:\t1000\t1001\t1000\t1000\n"
+    "Gid:\t100\t101\t100\t100\nNSpid:\t812\t12\t3\n"
+    "SigCgt:\t0000000000000004\n";
+
+TEST(takes_what_status_says)
+{
+    struct naming_process process = {0};
+    assert_true(naming_process_parse(status_text, &process));
+    assert_string_equal(process.comm, "java");
+    assert_int_equal(process.parent, 7);
+    assert_int_equal(process.inner, 3);
+    assert_int_equal(process.real_uid, 1000);
+    assert_int_equal(process.uid, 1001);
+    assert_int_equal(process.gid, 101);
+    assert_int_equal(process.caught, 4);
+    assert_false(naming_process_parse("Name:\tjava\nPPid:\t7\n", &process));
+}
+
+TEST(finds_control_groups_and_units)
+{
+    static const struct {
+        const char *group;
+        const char *unit;
+        const char *text;
+        bool expected;
+    } cases[] = {
+        {"/a", NULL, "0::/a", true},
+        {"/a/", NULL, "0::/a/b\n", true},
+        {"/sys/fs/cgroup/a", NULL, "0::/a/b\n", true},
+        {"/a", NULL, "0::/ab\n", false},
+        {"/a", NULL, "4:cpu:/b\n0::/a\n", true},
+        {"/a", NULL, "no line of that file\n", false},
+        {NULL, "nginx.service", "0::/system.slice/nginx.service\n", true},
+        {NULL, "nginx.service", "0::/system.slice/nginx.service/worker\n", true},
+        {NULL, "nginx.service", "0::/system.slice/nginx2.service\n", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct session_targets targets = {0};
+        char text[128];
+        (void)snprintf(text, sizeof text, "%s", cases[i].text);
+        if (cases[i].group != NULL) {
+            (void)snprintf(targets.cgroups[targets.cgroup_count++], sizeof targets.cgroups[0], "%s",
+                           cases[i].group);
+        } else {
+            (void)snprintf(targets.units[targets.unit_count++], sizeof targets.units[0], "%s",
+                           cases[i].unit);
+        }
+        assert_int_equal(naming_cgroup_matches(text, &targets), cases[i].expected);
+    }
+}
+
+TEST(keeps_what_the_user_has_set)
+{
+    assert_int_equal(setenv("NODE_OPTIONS", "--no-warnings", 1), 0);
+    assert_int_equal(setenv("PYTHONPERFSUPPORT", "0", 1), 0);
+    assert_int_equal(unsetenv("DOTNET_PerfMapEnabled"), 0);
+    naming_set_environment();
+    assert_string_equal(getenv("NODE_OPTIONS"), "--no-warnings --perf-basic-prof");
+    assert_string_equal(getenv("PYTHONPERFSUPPORT"), "0");
+    assert_string_equal(getenv("DOTNET_PerfMapEnabled"), "1");
+    assert_int_equal(setenv("NODE_OPTIONS", "--perf-prof", 1), 0);
+    naming_set_environment();
+    assert_string_equal(getenv("NODE_OPTIONS"), "--perf-prof");
+    assert_int_equal(unsetenv("NODE_OPTIONS"), 0);
+    naming_set_environment();
+    assert_string_equal(getenv("NODE_OPTIONS"), "--perf-basic-prof");
+}
+
+static void answer_well(const struct naming_process *process, struct naming_answer *answer)
+{
+    (void)process;
+    answer->is_done = true;
+}
+
+static void never_answer(const struct naming_process *process, struct naming_answer *answer)
+{
+    (void)process;
+    (void)answer;
+    for (;;) {
+        (void)pause();
+    }
+}
+
+static void die(const struct naming_process *process, struct naming_answer *answer)
+{
+    (void)process;
+    (void)answer;
+    (void)raise(SIGKILL);
+}
+
+TEST(waits_for_none_longer_than_it_may)
+{
+    struct naming_question questions[3] = {0};
+    naming_ask_fn *const ways[] = {never_answer, answer_well, die};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(naming_process_open(getpid(), &questions[i].process));
+        questions[i].ask = ways[i];
+    }
+    naming_ask_all(questions, 3, 200);
+    assert_false(questions[0].answer.is_done);
+    assert_string_equal(questions[0].answer.why, "it did not answer in time");
+    assert_true(questions[1].answer.is_done);
+    assert_false(questions[2].answer.is_done);
+    for (size_t i = 0; i < 3; i++) {
+        naming_process_close(&questions[i].process);
+    }
+}
+
+/* A server that speaks for its own process, or not. */
+struct server {
+    const char *before; /* of the socket's path, before the pid */
+    const char *behind;
+    const void *reply;
+    size_t reply_bytes;
+    const void *expected; /* the request */
+    size_t expected_bytes;
+    bool is_attached_to; /* listens after SIGQUIT, and if the file is there */
+};
+
+static volatile sig_atomic_t has_quit;
+
+static void on_quit(int number)
+{
+    (void)number;
+    has_quit = 1;
+}
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    (void)unlink(path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0
+               ? fd
+               : -1;
+}
+
+/* Ends with 0 if the request was as it should. */
+static void run_server(const struct server *server, int ready_fd)
+{
+    char path[128];
+    char request[128];
+    char file[64];
+    size_t bytes = 0;
+    ssize_t got = 0;
+    (void)snprintf(path, sizeof path, "%s%d%s", server->before, (int)getpid(), server->behind);
+    if (server->is_attached_to) {
+        (void)signal(SIGQUIT, on_quit);
+        (void)!write(ready_fd, "r", 1);
+        while (has_quit == 0) {
+            (void)usleep(1000);
+        }
+        (void)snprintf(file, sizeof file, ".attach_pid%d", (int)getpid());
+        if (access(file, F_OK) != 0) {
+            _exit(2);
+        }
+    }
+    int listener = listen_at(path);
+    if (!server->is_attached_to) {
+        (void)!write(ready_fd, "r", 1);
+    }
+    int fd = accept(listener, NULL, NULL);
+    while (bytes < server->expected_bytes &&
+           (got = read(fd, request + bytes, sizeof request - bytes)) > 0) {
+        bytes += (size_t)got;
+    }
+    (void)!write(fd, server->reply, server->reply_bytes);
+    (void)unlink(path);
+    _exit(bytes == server->expected_bytes && memcmp(request, server->expected, bytes) == 0 ? 0 : 3);
+}
+
+static struct naming_answer ask(const struct server *server, naming_ask_fn *way)
+{
+    int ready[2];
+    char byte = 0;
+    int status = 0;
+    struct naming_question question = {.ask = way};
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        run_server(server, ready[1]);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_true(naming_process_open(pid, &question.process));
+    naming_ask_all(&question, 1, 60000);
+    naming_process_close(&question.process);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    return question.answer;
+}
+
+#define JVM_REQUEST    "1\0jcmd\0Compiler.perfmap\0\0\0"
+#define DOTNET_REQUEST "DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x01\0\0\0"
+
+TEST(asks_a_virtual_machine)
+{
+    static const struct {
+        const char *reply;
+        size_t reply_bytes;
+        const char *why; /* NULL: it is done */
+    } cases[] = {
+        {"0\nCommand executed successfully\n", 32, NULL},
+        {"1\njava.lang.IllegalArgumentException: Unknown diagnostic command\n", 66,
+         "it has no Compiler.perfmap, which Java has from 17 on: "
+         "'java.lang.IllegalArgumentException: Unknown diagnostic command'"},
+        {"0", 1, "its answer is no virtual machine's"},
+        {"", 0, "its answer is no virtual machine's"},
+        {"00\n", 3, "it has no Compiler.perfmap, which Java has from 17 on: ''"},
+    };
+    char folder[] = "/tmp/naming.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct server server = {
+            .before = "/tmp/.java_pid",
+            .behind = "",
+            .reply = cases[i].reply,
+            .reply_bytes = cases[i].reply_bytes,
+            .expected = JVM_REQUEST,
+            .expected_bytes = sizeof JVM_REQUEST - 1,
+            .is_attached_to = true,
+        };
+        struct naming_answer answer = ask(&server, naming_jvm_ask);
+        assert_int_equal(answer.is_done, cases[i].why == NULL);
+        assert_string_equal(answer.why, cases[i].why == NULL ? "" : cases[i].why);
+    }
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(rmdir(folder), 0); /* nothing was left in it */
+}
+
+TEST(asks_a_dotnet_runtime)
+{
+    static const struct {
+        const char *reply;
+        size_t reply_bytes;
+        const char *why; /* NULL: it is done */
+    } cases[] = {
+        {"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0", 24, NULL},
+        {"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x01\0\0\0", 24,
+         "it refuses, as each .NET before 8 does; start it with DOTNET_PerfMapEnabled=1"},
+        {"DOTNET_IPC_V1\0\x18\0", 16, "its answer is no runtime's"},
+        {"HTTP/1.1 200 OK is no answer", 24, "its answer is no runtime's"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct server server = {
+            .before = "/tmp/dotnet-diagnostic-",
+            .behind = "-77-socket",
+            .reply = cases[i].reply,
+            .reply_bytes = cases[i].reply_bytes,
+            .expected = DOTNET_REQUEST,
+            .expected_bytes = sizeof DOTNET_REQUEST - 1,
+        };
+        struct naming_answer answer = ask(&server, naming_dotnet_ask);
+        assert_int_equal(answer.is_done, cases[i].why == NULL);
+        assert_string_equal(answer.why, cases[i].why == NULL ? "" : cases[i].why);
+    }
+}
+
+/* The child that is asked, and what is told of it. It listens nowhere, and catches no signal. */
+static struct naming_answer ask_sleeper(naming_ask_fn *way, bool has_foreign_socket)
+{
+    char path[64];
+    int status = 0;
+    int listener = -1;
+    struct naming_question question = {.ask = way};
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (;;) {
+            (void)pause();
+        }
+    }
+    (void)snprintf(path, sizeof path, "/tmp/.java_pid%d", (int)pid);
+    if (has_foreign_socket) {
+        listener = listen_at(path);
+        assert_true(listener >= 0);
+    }
+    assert_true(naming_process_open(pid, &question.process));
+    naming_ask_all(&question, 1, 60000);
+    naming_process_close(&question.process);
+    (void)close_fd(listener);
+    (void)unlink(path);
+    assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* it still runs */
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return question.answer;
+}
+
+TEST(sends_no_signal_that_would_end_a_process)
+{
+    struct naming_answer answer = ask_sleeper(naming_jvm_ask, false);
+    assert_false(answer.is_done);
+    assert_string_equal(answer.why, "it does not catch SIGQUIT, which would end it");
+}
+
+TEST(speaks_to_no_socket_of_another_process)
+{
+    struct naming_answer answer = ask_sleeper(naming_jvm_ask, true);
+    assert_false(answer.is_done);
+    assert_string_equal(answer.why, "its socket for tools is of no use: Operation not permitted");
+}
+
+TEST(finds_no_socket_of_dotnet)
+{
+    struct naming_answer answer = ask_sleeper(naming_dotnet_ask, false);
+    assert_string_equal(answer.why, "it has no socket for tools in /tmp");
+}
