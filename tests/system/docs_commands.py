@@ -4,7 +4,7 @@ Runs the commands that pages show: docs_commands.py SOURCES MAN READY WORK, wher
 copied to the folder of each page, and WORK is for these folders.
 
 In README.md and docs/, a block marked `console` has commands behind a prompt (`$ ` or `# `) and below each what it prints;
-a block marked `sh` has commands alone. In a manual page each literal block below EXAMPLES has commands, or a config in
+a block marked `sh` has commands alone. A command with <<'END' goes on to that line. In a manual page each literal block below EXAMPLES has commands, or a config in
 JSON. One shell runs all of a page, in order. A command ends with status 0, or with another where the output shown is a
 complaint ("profctl: ...").
 
@@ -35,7 +35,12 @@ class Block:
             return
         commands = []
         is_open = False
+        end = None  # of a text that a command has behind it, <<'END'
         for line in self.text:
+            if end is not None:
+                commands[-1][0] += "\n" + line
+                end = None if line == end else end
+                continue
             if self.kind == "console" and not is_open and not PROMPT.match(line):
                 commands[-1][1].append(line)
                 continue
@@ -45,6 +50,8 @@ class Block:
             elif text.strip():
                 commands.append([text, []])
             is_open = text.endswith("\\")
+            marked = re.search(r"<<'(\w+)'", text)
+            end = marked[1] if marked else None
         for command, output in commands:
             yield command, output if self.kind == "console" else None
 
@@ -87,7 +94,7 @@ def manual_blocks(name, text):
 
 
 LIKE = [  # what is alike, and what stands for it
-    (r"(?s)Nothing casts doubt on it:.*?is\s+missing\.|But mind:\n(- .*\n(  .*\n)*)+", " DOUBT "),
+    (r"(?s)Nothing casts doubt on it:.*?is\s+missing\.|But mind:\n(- [^\n]*\n(  [^\n]*\n)*)+", " DOUBT "),
     (r"(?s)books: of .*?\(--books:\s+of\s+each\s+CPU\)", " BOOKS "),
     (r"(?s)CPU time by command:.*?\.\n", " COMMANDS "),
     (r"\S+ \(Linux [^)]*\)", "HOST"),
@@ -203,6 +210,9 @@ def self_test():
         if bool(differs(shown, printed)) != expected:
             sys.exit(f"the comparison itself: {shown} and {printed}: {differs(shown, printed)!r}")
     blocks = list(markdown_blocks("x", "<!-- not run: why -->\n```sh\na\n```\n```console\n$ b \\\n  c\nd\n# e\n```\n"))
+    texts = list(markdown_blocks("x", "```sh\ncat >f <<'END'\na\n\nEND\nb\n```\n"))
+    if list(texts[0].commands()) != [("cat >f <<'END'\na\n\nEND", None), ("b", None)]:
+        sys.exit("the reading of texts behind a command")
     if [block.reason for block in blocks] != ["why", ""] or list(blocks[1].commands()) != [("b \\\n  c", ["d"]), ("e", [])]:
         sys.exit("the reading of pages itself")
 
