@@ -282,7 +282,7 @@ static void write_group(struct perf_data *writer, uint32_t text)
 static uint32_t *find_stack_bytes(const struct profile *profile)
 {
     size_t count = profile->stacks.item_count;
-    uint32_t *sizes = malloc((count + 1) * sizeof *sizes);
+    uint32_t *sizes = calloc(count + 1, sizeof *sizes);
     for (size_t i = 0; i < count && sizes != NULL; i++) {
         size_t size_bytes = 0;
         (void)intern_bytes(&profile->stacks, (uint32_t)i, &size_bytes);

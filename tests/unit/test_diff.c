@@ -442,16 +442,19 @@ TEST(shows_the_leaf_of_a_stack_that_is_too_long)
 
 TEST(says_in_a_sentence_that_recordings_are_the_same)
 {
-    char *text = print_on_80_columns(compare(&options, make(MODULE, 3, 5), make(MODULE, 3, 5)));
+    char *text =
+        print_on_80_columns(compare_several(&options, make(MODULE, 3, 5), make(MODULE, 3, 5), 1));
     assert_string_equal(text, "a and b are the same recording: 605 samples in 0.604 s, as many in "
                               "each of 4\nfunctions.\n");
     free(text);
-    text = print_on_80_columns(compare(&options, make(MODULE, 3, 5), make(MODULE, 3, 4)));
+    text =
+        print_on_80_columns(compare_several(&options, make(MODULE, 3, 5), make(MODULE, 3, 4), 1));
     assert_null(strstr(text, "the same recording"));
     assert_contains(text, " rare ");
     free(text);
     /* As many samples, elsewhere. */
-    text = print_on_80_columns(compare(&options, make(MODULE, 3, 0), make(MODULE, 4, 0)));
+    text =
+        print_on_80_columns(compare_several(&options, make(MODULE, 3, 0), make(MODULE, 4, 0), 1));
     assert_null(strstr(text, "the same recording"));
     free(text);
 }

@@ -7,6 +7,7 @@
 #include "made_recording.h"
 #include "selection.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -151,8 +152,9 @@ TEST(selects_samples_by_owner)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct fault fault = {0};
         struct profile *profile = load_lines(lines, PIDS(1, 2, 3, 4));
-        assert_int_equal(selection_apply(&rows[i].selection, profile, &fault), 0);
-        if (profile->sample_count != rows[i].expected) {
+        int r = selection_apply(&rows[i].selection, profile, &fault);
+        assert_int_equal(r, rows[i].expected == 0 ? -ESRCH : 0);
+        if (r == 0 && profile->sample_count != rows[i].expected) {
             fail_msg("row %zu: %zu samples", i, profile->sample_count);
         }
         (void)profile_free(profile);
