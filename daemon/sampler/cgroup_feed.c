@@ -30,6 +30,7 @@ struct cgroup_feed {
     char *example_path;     /* owned; in the newest record, as its id; until the prefix is known */
     uint64_t example_id;
     uint64_t next_lesson_ns; /* no walk is made for the prefix before this */
+    bool is_lesson_due;      /* the example is newer than the walk that is coming */
 };
 
 struct cgroup_feed *cgroup_feed_new(void)
@@ -64,7 +65,9 @@ static void keep_example(struct cgroup_feed *feed, uint64_t id, const char *path
     free(feed->example_path);
     feed->example_path = copy;
     feed->example_id = id;
-    if (!feed->is_coming && time_ns >= feed->next_lesson_ns) {
+    feed->is_lesson_due = time_ns >= feed->next_lesson_ns;
+    if (feed->is_lesson_due && !feed->is_coming) {
+        feed->is_lesson_due = false;
         feed->is_wanted = true;
         feed->wanted_id = id;
         feed->next_lesson_ns = time_ns + CGROUP_FEED_LEARN_NS;
@@ -150,4 +153,10 @@ void cgroup_feed_take(struct cgroup_feed *feed, const struct proc_reading *readi
     } else if (feed->useless_count < USELESS_MOST) {
         feed->useless_count++;
     }
+    if (feed->is_lesson_due && feed->is_nested && feed->prefix == NULL) {
+        feed->is_wanted = true;
+        feed->wanted_id = feed->example_id;
+        feed->next_lesson_ns = reading->scan.end_ns + CGROUP_FEED_LEARN_NS;
+    }
+    feed->is_lesson_due = false;
 }
