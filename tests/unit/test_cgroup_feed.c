@@ -243,3 +243,19 @@ FEED(learns_nothing_from_paths_that_do_not_end_alike)
     cgroup_feed_tell(feed, 8, OUTER "/c.service", 5 * S + 1);
     assert_true(sample_unknown(feed, 8, 20 * S));
 }
+
+/* A walk that began before a group was made does not show it: another one is asked for, once. */
+FEED(asks_again_for_a_group_that_was_made_during_a_walk)
+{
+    walk_nested(feed, 0, "");
+    (void)cgroup_feed_take_request(feed);
+    assert_true(sample_unknown(feed, 5, 5 * S));
+    cgroup_feed_tell(feed, 7, OUTER "/a.service", 5 * S + 1);
+    assert_false(cgroup_feed_take_request(feed));
+    walk_nested(feed, 0, "");
+    assert_true(cgroup_feed_take_request(feed));
+    cgroup_feed_asked(feed, true);
+    walk_nested(feed, 7, "/a.service");
+    assert_string_equal(path_of(feed, 7), "/a.service");
+    assert_false(cgroup_feed_take_request(feed));
+}
