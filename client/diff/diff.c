@@ -163,22 +163,6 @@ bool diff_is_identical(const struct diff *diff)
     return is_identical;
 }
 
-size_t diff_recordings_needed(double discovery_rate)
-{
-    /* With n a side, 2 of the 2^2n ways in which runs come out part the sides. */
-    size_t needed = 2;
-    while (ldexp(2, -2 * (int)needed) > discovery_rate) {
-        needed++;
-    }
-    return needed;
-}
-
-bool diff_is_judged(const struct diff *diff)
-{
-    size_t needed = diff_recordings_needed(diff->options.discovery_rate);
-    return diff->counts[DIFF_BEFORE] >= needed && diff->counts[DIFF_AFTER] >= needed;
-}
-
 const struct diff_row *diff_rows(const struct diff *diff, size_t *ret_count)
 {
     *ret_count = diff->row_count;

@@ -7,7 +7,6 @@
 
 #include "cleanup.h"
 #include "json.h"
-#include "session_clock.h"
 #include "tables.h"
 
 uint64_t profile_made_bytes(const struct profile *profile)
@@ -80,9 +79,4 @@ uint64_t profile_period_ns(const struct profile *profile)
         period_ns = (UINT64_C(1000000000) + frequency_hz / 2) / frequency_hz;
     }
     return period_ns;
-}
-
-bool profile_wall_offset_ns(const struct profile *profile, int64_t *ret)
-{
-    return session_clock_offset_ns(profile->session_json, ret);
 }

@@ -199,3 +199,8 @@ int session_clock_unify(struct profile *profile, struct recorded_books *recorded
     }
     return r < 0 ? r : take_sessions(profile, recorded, clocks.base);
 }
+
+bool profile_wall_offset_ns(const struct profile *profile, int64_t *ret)
+{
+    return session_clock_offset_ns(profile->session_json, ret);
+}
