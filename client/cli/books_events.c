@@ -2,18 +2,14 @@
 
 /*
  * Prints what the books have of events beside the clock, a line for each: what the kernel counted,
- * what the samples stand for, and why that is less. As books_print.c, it takes any user's object.
+ * what the samples stand for, and why that is less. The object may come from any user's file.
  */
-#include "books_print.h"
+#include "books_events.h"
 
-#include "cleanup.h"
 #include "json.h"
 #include "text_out.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-#define DEPTH_MAX 16
 
 /* A member of the object, 0 where it has none or less. */
 static uint64_t number(const cJSON *object, const char *member)
@@ -74,17 +70,11 @@ static void print_event(FILE *file, const cJSON *event)
     (void)fputc('\n', file);
 }
 
-void books_print_events(FILE *file, const char *books_json)
+void books_events_write(FILE *file, const cJSON *books)
 {
-    cJSON *books = NULL;
     const cJSON *event = NULL;
-    if (books_json == NULL ||
-        json_parse(books_json, strlen(books_json), DEPTH_MAX, &books, NULL) < 0) {
-        return;
-    }
     cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(books, "events"))
     {
         print_event(file, event);
     }
-    json_freep(&books);
 }

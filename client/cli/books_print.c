@@ -6,6 +6,7 @@
  */
 #include "books_print.h"
 
+#include "books_events.h"
 #include "cleanup.h"
 #include "extremes.h"
 #include "json.h"
@@ -495,6 +496,7 @@ void books_print_table(const struct page *page, const char *books_json)
     if (page_text_begin(&text)) {
         print_remarks(text.file, books);
         print_warnings(text.file, cpus, total, amount(books, "period_ns"));
+        books_events_write(text.file, books);
         page_text_end(&text, page, PAGE_PLAIN);
     }
 }
@@ -546,6 +548,7 @@ void books_print_brief(const struct page *page, const char *books_json)
         (void)fputs("; ", text.file);
         print_terms(text.file, total, others, sizeof others / sizeof others[0]);
         (void)fputs(" (--books: of each CPU)\n", text.file);
+        books_events_write(text.file, books);
         page_text_end(&text, page, PAGE_PLAIN);
     }
     if (page_text_begin(&text)) {

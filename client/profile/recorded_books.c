@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define CPUS_MAX     1024 /* whose books fit in a blob; of two sessions */
+#define LINES_MAX    1024 /* whose books fit in a blob; of two sessions */
 #define MEMBERS_PAST 64   /* among which a member is looked for; no object of books has as many */
 
 void recorded_books_done(struct recorded_books *recorded)
@@ -95,25 +95,37 @@ static bool is_same(const cJSON *a, const cJSON *b)
     return is_scalar && cJSON_Compare(a, b, true);
 }
 
-/* Adds the object of each CPU to that of the same CPU. Sums of too many are left as they are. */
-static bool add_cpus(cJSON *sum, const cJSON *cpus)
+static bool has_same(const cJSON *a, const cJSON *b, const char *member)
 {
-    const cJSON *cpu = NULL;
-    if (cJSON_GetArraySize(sum) + cJSON_GetArraySize(cpus) > CPUS_MAX) {
+    return is_same(cJSON_GetObjectItemCaseSensitive(a, member),
+                   cJSON_GetObjectItemCaseSensitive(b, member));
+}
+
+/* Whether both are of one CPU, or of one event by the same period. */
+static bool is_of_same(const cJSON *a, const cJSON *b)
+{
+    return has_same(a, b, "cpu") || (has_same(a, b, "event") && has_same(a, b, "period"));
+}
+
+/* Adds the object of each CPU, or event, to that of the same. Sums of too many are left as they
+ * are. */
+static bool add_lines(cJSON *sum, const cJSON *lines)
+{
+    const cJSON *line = NULL;
+    if (cJSON_GetArraySize(sum) + cJSON_GetArraySize(lines) > LINES_MAX) {
         return true;
     }
-    cJSON_ArrayForEach(cpu, cpus)
+    cJSON_ArrayForEach(line, lines)
     {
-        const cJSON *number = cJSON_GetObjectItemCaseSensitive(cpu, "cpu");
         cJSON *same = NULL;
         cJSON_ArrayForEach(same, sum)
         {
-            if (is_same(cJSON_GetObjectItemCaseSensitive(same, "cpu"), number)) {
+            if (is_of_same(same, line)) {
                 break;
             }
         }
-        if (same == NULL ? !cJSON_AddItemToArray(sum, cJSON_Duplicate(cpu, true))
-                         : !add_counts(same, cpu)) {
+        if (same == NULL ? !cJSON_AddItemToArray(sum, cJSON_Duplicate(line, true))
+                         : !add_counts(same, line)) {
             return false;
         }
     }
@@ -134,12 +146,13 @@ static bool make_null(cJSON *sum, cJSON *item)
     return cJSON_ReplaceItemViaPointer(sum, item, null);
 }
 
-/* Adds one member of the books, or of a CPU's. */
+/* Adds one member of the books, or of a line's. */
 static bool add_member(cJSON *sum, cJSON *item, const cJSON *other)
 {
-    bool is_name = strcmp(item->string, "cpu") == 0 || strcmp(item->string, "period_ns") == 0;
+    bool is_name = strcmp(item->string, "cpu") == 0 || strcmp(item->string, "period") == 0 ||
+                   strcmp(item->string, "period_ns") == 0;
     if (cJSON_IsArray(item) && cJSON_IsArray(other)) {
-        return add_cpus(item, other);
+        return add_lines(item, other);
     }
     if (cJSON_IsObject(item) && cJSON_IsObject(other)) {
         return add_counts(item, other);

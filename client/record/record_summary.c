@@ -182,7 +182,6 @@ void record_summary_print(FILE *to, const struct record_outcome *outcome)
     print_first_lines(to, outcome);
     complain_gaps(outcome);
     books_print_print(to, outcome->scan->books_json);
-    books_print_events(to, outcome->scan->books_json);
     if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
         (void)fputs("\nprofctl report ", to);
         text_print_argument(to, outcome->request->output_path);

@@ -66,6 +66,24 @@ TEST(adds_up_books_cpu_by_cpu_and_says_where_they_differ)
                  0);
 }
 
+/* Events of one name and period are one; the same event by another period stays apart. */
+TEST(adds_up_events_that_are_the_same)
+{
+    struct recording *recording = recording_new();
+    add_segment(recording, 1,
+                "{\"period_ns\":5,\"events\":[{\"event\":\"cs\",\"period\":1,\"cpus\":[{\"cpu\":0,"
+                "\"lost\":1}],\"total\":{\"lost\":1}},{\"event\":\"faults\",\"period\":7}]}\n");
+    add_segment(
+        recording, 2,
+        "{\"period_ns\":5,\"events\":[{\"event\":\"faults\",\"period\":8},{\"event\":\"cs\","
+        "\"period\":1,\"cpus\":[{\"cpu\":0,\"lost\":2}],\"total\":{\"lost\":2}}]}\n");
+    assert_books(recording,
+                 "{\"period_ns\":5,\"events\":[{\"event\":\"cs\",\"period\":1,\"cpus\":[{\"cpu\":0,"
+                 "\"lost\":3}],\"total\":{\"lost\":3}},{\"event\":\"faults\",\"period\":7},"
+                 "{\"event\":\"faults\",\"period\":8}]}",
+                 5);
+}
+
 /* More CPUs than any machine's books have in a blob cost no more than reading them. */
 TEST(bounds_the_cpus_of_a_sum)
 {

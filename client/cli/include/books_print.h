@@ -29,9 +29,6 @@ void books_print_print(FILE *file, const char *books_json);
 /* The same in a line, with those of its warnings that print() has. */
 void books_print_brief(const struct page *page, const char *books_json);
 
-/* What they have of events beside the clock, a line each; nothing where there is none. */
-void books_print_events(FILE *file, const char *books_json);
-
 /* A sum of all CPUs ("kept"); false where there is none. */
 bool books_print_total(const char *books_json, const char *member, int64_t *ret);
 

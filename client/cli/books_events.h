@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+/* What the books (borrowed; NULL: none) have of events beside the clock, a line each; nothing where
+ * there is none. Of books_print.c only. */
+void books_events_write(FILE *file, const cJSON *books);
