@@ -16,7 +16,8 @@
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |                \
      PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |                 \
      PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | \
-     PERF_SAMPLE_CGROUP)
+     PERF_SAMPLE_READ | PERF_SAMPLE_CGROUP)
+#define READ_WORDS_SHIFT 30 /* bits of no id choose how many words a reading has */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -37,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
     struct perf_record_layout layout =
         perf_record_layout_make(sample_type & LAYOUT_BITS, user_regs_mask);
+    layout.read_words = sample_type >> READ_WORDS_SHIFT;
     struct perf_record parsed;
     int r = perf_record_parse(&layout, record, record_bytes, &parsed);
     if (r != -EBADMSG && (r != 0 || !perf_record_views_inside(&parsed, record, record_bytes))) {

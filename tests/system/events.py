@@ -103,11 +103,11 @@ def judge_books(books, period, samples):
             assert line["throttled"] == line["held_back_ns"] == 0, line
             assert line["running_ns"] == line["enabled_ns"] > 0, line
         for line in event["cpus"]:
-            # Never more than there was. Of a period, less by one that had begun when sampling ended, and by what
-            # the kernel counts without a sample: a switch or a fault while it takes another's stack. Of a rate
-            # the period that had begun has any length.
+            # Never more than there was. Of a period, less by one that had begun when sampling ended, and by faults
+            # while the kernel takes another one's stack, once in thousands; of switches with stacks it leaves out
+            # any number. Of a rate the period that had begun has any length.
             assert line["unexplained"] >= 0, line
-            assert not period or line["unexplained"] <= period + line["counted"] // 100, line
+            assert not period or number == SWITCHES or line["unexplained"] <= period + line["counted"] // 100, line
 
 
 def main():

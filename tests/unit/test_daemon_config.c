@@ -184,6 +184,21 @@ TEST(refuses_what_is_above_a_limit)
         {"{}", 1000, "{\"sample_period_ns\":90000}",
          "sample_period_ns: is less than users other than root may ask for; at least 100000 is "
          "allowed, unless max_frequency_hz in F says more"},
+        {"{}", 0, "{\"events\":[{\"event\":\"r1\",\"frequency_hz\":100000}]}", NULL},
+        {"{}", 1000, "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":10000}]}", NULL},
+        {"{}", 1000, "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":10001}]}",
+         "events: has 'cs' at 10001 a second, above the limit; at most 10000 is allowed "
+         "(max_event_rate_hz in F)"},
+        {"{}", 1000, "{\"events\":[{\"event\":\"cycles\"}]}",
+         "events: has 'cycles', a hardware event, which users other than root may not have, unless "
+         "the administrator says so (allowed_events in F)"},
+        {"{\"allowed_events\":[\"hardware\"]}", 1000, "{\"events\":[{\"event\":\"cycles\"}]}",
+         NULL},
+        {"{\"allowed_events\":[]}", 0, "{\"events\":[{\"event\":\"cs\"}]}",
+         "events: has 'cs', a software event, which the administrator does not allow "
+         "(allowed_events in F)"},
+        {"{\"max_event_rate_hz\":50000}", 1000,
+         "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":50000}]}", NULL},
         /* What is no config at all is told first. */
         {"{\"max_frequency_hz\":500}", 0, "{\"frequency_hz\":100001}",
          "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events of devices, by the files in which the kernel describes those of three processors
- * (tests/data/event_source: an Intel, an AMD and an arm64 one, as their kernels write them). The
- * words are those of the manuals' encodings, by hand.
+ * Events of devices, by files as those in which a kernel describes them: tests/data/event_source
+ * has an Intel, an AMD and an arm64 processor's, written by hand after their formats, and not
+ * copied from such machines. The words are those of the manuals' encodings, by hand.
  */
 #include "perf_pmu.h"
 #include "unit_test.h"

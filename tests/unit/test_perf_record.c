@@ -77,7 +77,8 @@ static struct vector load(const char *folder, const char *name)
         if (strncmp(line, "layout ", 7) == 0) {
             char *end = NULL;
             uint64_t type = strtoull(line + 7, &end, 16);
-            vector.layout = perf_record_layout_make(type, strtoull(end, NULL, 16));
+            vector.layout = perf_record_layout_make(type, strtoull(end, &end, 16));
+            vector.layout.read_words = strtoull(end, NULL, 16);
         } else {
             add_line(&vector, line);
         }
@@ -136,6 +137,9 @@ static void tell_sample(const struct perf_sample_view *sample)
 {
     tell_words("; kernel ", sample->kernel_chain, sample->kernel_count);
     tell_words("; user ", sample->user_chain, sample->user_count);
+    if (sample->counted != 0) {
+        tell("; counted %llu", (unsigned long long)sample->counted);
+    }
     if (sample->deferred) {
         tell("; deferred %llx", (unsigned long long)sample->deferred_cookie);
     }
@@ -261,6 +265,7 @@ static const struct {
     {"sample_kernel_deferred.hex",
      "kernel sample 0 70/71 at 38692f976 on 1; "
      "kernel ffffffff81a2b3c4 ffffffff81000010; deferred 18b00000002"},
+    {"sample_read.hex", "user sample 42 11/12 at 1000 on 3; user 401000; counted 3333"},
     {"sample_regs_and_stack.hex",
      "user sample 42 11/12 at 1000 on 3; user 401000; abi 2 regs a00 b00 c00; "
      "stack live\\4\\3\\2\\1"},
