@@ -43,8 +43,8 @@
  *   -ENOMEM
  * After -ENOTCONN and -ETIMEDOUT only profctl_disconnect() is of use.
  *
- * Waiting. Every call waits for the daemon's reply: profctl_connect(), profctl_attach() and
- * profctl_status() for 5 s at the most, profctl_stop() for as long as it takes, the others for
+ * Waiting. Every call waits for the daemon's reply: profctl_connect(), profctl_attach(),
+ * profctl_status() and profctl_events() for 5 s at the most, profctl_stop() for as long as it takes, the others for
  * 30 s. No call is interrupted by a signal.
  *
  * Threads. A connection is used by one thread at a time. Several connections know nothing of each
@@ -150,6 +150,12 @@ int profctl_read_fd(struct profctl *conn, int *ret_fd, size_t *ret_size_bytes, b
  * `profctl status --json` prints it. `*ret_json` is returned: free().
  */
 int profctl_status(struct profctl *conn, char **ret_json);
+
+/*
+ * The events by which this machine can sample, and by which not: one JSON array in one line, as
+ * `profctl events --json` prints it. `*ret_json` is returned: free().
+ */
+int profctl_events(struct profctl *conn, char **ret_json);
 
 /*
  * Ends the session, whatever its state; what was not read is gone.

@@ -303,23 +303,33 @@ int profctl_read(struct profctl *conn, void *buffer, size_t capacity_bytes, size
     return 0;
 }
 
-int profctl_status(struct profctl *conn, char **ret_json)
+/* Calls a method without parameters, and prints the member of its reply that is all of it. */
+static int ask_json(struct profctl *conn, const char *method, const char *member, char **ret_json)
 {
     struct profctl_fault *fault = note_fault(conn);
     cleanup_(json_freep) cJSON *reply = NULL;
-    int r = rpc_call(conn, SAMPLER_INTERFACE ".Status", cJSON_CreateObject(), RPC_SHORT_MS, &reply,
-                     fault);
+    int r = rpc_call(conn, method, cJSON_CreateObject(), RPC_SHORT_MS, &reply, fault);
     if (r < 0) {
         return r;
     }
-    const cJSON *status = cJSON_GetObjectItemCaseSensitive(reply, "status");
-    if (!cJSON_IsObject(status)) {
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(reply, member);
+    if (!cJSON_IsObject(value) && !cJSON_IsArray(value)) {
         return rpc_fail_transport(conn, fault, -EBADMSG);
     }
-    char *text = cJSON_PrintUnformatted(status);
+    char *text = cJSON_PrintUnformatted(value);
     if (text == NULL) {
         return rpc_fail(fault, ENOMEM, "out of memory");
     }
     *ret_json = text;
     return 0;
+}
+
+int profctl_status(struct profctl *conn, char **ret_json)
+{
+    return ask_json(conn, SAMPLER_INTERFACE ".Status", "status", ret_json);
+}
+
+int profctl_events(struct profctl *conn, char **ret_json)
+{
+    return ask_json(conn, SAMPLER_INTERFACE ".Events", "events", ret_json);
 }

@@ -36,6 +36,7 @@ static const struct verb {
     {"view", "show a recording in a viewer in the browser", verb_view},
     {"dump", "print the records of a recording", verb_dump},
     {"status", "show what the daemon is doing", verb_status},
+    {"events", "list the events that record -e can count", verb_events},
     {"check", "check a session config", verb_check},
     {"doctor", "say why profiling does not work well here", verb_doctor},
     {"help", "explain a verb", verb_help},
@@ -146,7 +147,8 @@ static int run(int argc, char **argv)
         return verb->run(argc - 1, argv + 1);
     }
     return argv[1][0] == '-'
-               ? options_refuse(&line, "%s: there is no such option; see profctl --help", argv[1])
+               ? options_refuse(&line, "%s: a verb comes first, such as: profctl status %s",
+                                argv[1], argv[1])
                : refuse_verb(&line, argv[1]);
 }
 

@@ -17,6 +17,7 @@ int verb_read(int argc, char **argv);
 int verb_record(int argc, char **argv);
 int verb_report(int argc, char **argv);
 int verb_start(int argc, char **argv);
+int verb_events(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_stop(int argc, char **argv);
 int verb_top(int argc, char **argv);

@@ -216,11 +216,27 @@ const char *event_names_unit(const struct event_code *code)
     return "events";
 }
 
-const char *event_names_at(size_t index, struct event_code *ret)
+/* The name of a cache's event, as find_cache() reads it. */
+static void print_cache(size_t cache, size_t operation, bool is_miss, char *into)
 {
-    if (index >= COUNT_OF(named)) {
-        return NULL;
+    (void)snprintf(into, EVENT_NAME_BYTES, "%s%s%s", caches[cache],
+                   is_miss ? cache_operations[operation] : cache_plurals[operation],
+                   is_miss ? "-misses" : "");
+}
+
+bool event_names_at(size_t index, char *into, struct event_code *ret)
+{
+    if (index < COUNT_OF(named)) {
+        *ret = (struct event_code){.type = named[index].type, .config = named[index].config};
+        (void)snprintf(into, EVENT_NAME_BYTES, "%s", named[index].name);
+        return true;
     }
-    *ret = (struct event_code){.type = named[index].type, .config = named[index].config};
-    return named[index].name;
+    index -= COUNT_OF(named);
+    size_t operation = index / 2 % COUNT_OF(cache_operations);
+    size_t cache = index / 2 / COUNT_OF(cache_operations);
+    if (cache >= COUNT_OF(caches)) {
+        return false;
+    }
+    print_cache(cache, operation, index % 2 != 0, into);
+    return find_cache(into, ret);
 }

@@ -465,6 +465,13 @@ static int reply_status(struct peer *peer, bool continues)
     return r == -EMSGSIZE ? peer_reply(peer, control_status(peer->control, false), continues) : r;
 }
 
+static int call_events(struct peer *peer, const cJSON *const *parameters)
+{
+    cJSON *events = control_events(peer->control, peer->cred.uid);
+    (void)parameters;
+    return events == NULL ? -ENOMEM : peer_reply(peer, events, false);
+}
+
 static int arm_status_timer(struct peer *peer)
 {
     int r = sd_event_source_set_time_relative(peer->status_source, STATUS_INTERVAL_US);
@@ -510,6 +517,7 @@ static const struct varlink_method sampler_methods[] = {
     {"Read", {"ack"}, call_read},
     {"Close", {NULL}, call_close},
     {"Status", {NULL}, call_status},
+    {"Events", {NULL}, call_events},
 };
 
 const struct varlink_interface sampler_interface = {

@@ -187,6 +187,9 @@ int varlink_reply_invalid_parameter(struct peer *peer, const char *parameter);
  * memory. */
 cJSON *control_status(struct control *control, bool with_cpus);
 
+/* The reply to Events, for a user. Returned: json_freep(); NULL: no memory. */
+cJSON *control_events(const struct control *control, uid_t uid);
+
 uint64_t control_uptime_s(const struct control *control);
 
 /*

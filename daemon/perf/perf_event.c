@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define SIDEBAND_WATERMARK_BYTES 65536
+#define TRIED_PERIOD             1000000 /* any that each counter takes */
 
 #define ID_BITS     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 #define SWITCH_BITS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
@@ -170,21 +171,45 @@ int perf_event_fault(int error, struct fault *reterr)
     }
 }
 
+const char *perf_source_why(int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+        return "is none that this machine counts: its processor, or the virtual machine, has no "
+               "such counter";
+    case EOPNOTSUPP:
+        return "cannot be sampled here: its counter sets off no interrupt, or has no precise form";
+    case EINVAL:
+        return "is refused by the kernel: a term, a modifier or its period is none that the "
+               "counter takes";
+    case EBUSY:
+        return "is taken by another user of the counter";
+    default:
+        return NULL;
+    }
+}
+
+int perf_event_try(uint32_t cpu, const struct event_code *code)
+{
+    struct perf_event_attr attr = common_attr(code->config);
+    attr.type = (uint32_t)code->type;
+    attr.config1 = code->config1;
+    attr.config2 = code->config2;
+    attr.sample_type = ID_BITS;
+    attr.sample_period = TRIED_PERIOD;
+    attr.exclude_idle = code->type == PERF_TYPE_SOFTWARE;
+    cleanup_(closep) int fd = open_event(&attr, cpu);
+    return fd < 0 ? fd : 0;
+}
+
 /* Why an event of a session was refused, where that is the event's own fault: the clock, which is
  * opened before, was not. */
 static int event_fault(const struct perf_event *event, int error, struct fault *reterr)
 {
-    const char *why = error == ENOENT || error == ENODEV || error == ENXIO
-                          ? "is none that this machine counts: its processor, or the virtual "
-                            "machine, has no such counter"
-                      : error == EOPNOTSUPP
-                          ? "cannot be sampled here: its counter sets off no interrupt, or has no "
-                            "precise form"
-                      : error == EINVAL ? "is refused by the kernel: a term, a modifier or its "
-                                          "period is none that the counter takes"
-                      : error == EBUSY  ? "is taken by another user of the counter"
-                                        : NULL;
-    if (event->name[0] == '\0' || why == NULL || error == EMFILE) {
+    const char *why = perf_source_why(error);
+    if (event->name[0] == '\0' || why == NULL) {
         return perf_event_fault(error, reterr);
     }
     return fault_set_member(reterr, "events", "'%s' %s ('profctl events' lists what there is)",

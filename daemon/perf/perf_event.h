@@ -30,6 +30,9 @@ struct perf_record_layout perf_event_switch_layout(void);
 /* What the kernel knows. Returns 0, or -errno when this CPU has no event at all. */
 int perf_event_probe(uint32_t cpu, struct perf_features *ret);
 
+/* Whether a CPU has an event: opens it to sample, and closes it. Returns 0 or -errno. */
+int perf_event_try(uint32_t cpu, const struct event_code *code);
+
 /* `error` of opening an event, positive, in words. Returns -errno, which may be another. */
 int perf_event_fault(int error, struct fault *reterr);
 

@@ -10,6 +10,7 @@
 
 #include "cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -199,4 +200,53 @@ int perf_pmu_find(const char *root, const char *name, struct event_code *code, s
     }
     code->type = strtol(line, NULL, 10);
     return set_terms(&pmu, terms, true, code, reterr);
+}
+
+/* "mem-loads", and not "mem-loads.unit", which says how a count is to be read. */
+static bool is_event_file(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && strchr(entry->d_name, '.') == NULL;
+}
+
+/* Adds the events of one device. */
+static size_t list_device(const char *root, const char *device, char (*names)[PERF_PMU_NAME_BYTES],
+                          size_t capacity)
+{
+    char path[2 * TEXT_BYTES];
+    size_t count = 0;
+    (void)snprintf(path, sizeof path, "%s/%s/events", root, device);
+    DIR *folder = opendir(path);
+    const struct dirent *entry = NULL;
+    while (folder != NULL && count < capacity && (entry = readdir(folder)) != NULL) {
+        int bytes = is_event_file(entry) ? snprintf(names[count], PERF_PMU_NAME_BYTES, "%s/%s/",
+                                                    device, entry->d_name)
+                                         : -1;
+        count += bytes > 0 && bytes < PERF_PMU_NAME_BYTES;
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return count;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(left, right);
+}
+
+size_t perf_pmu_list(const char *root, char (*names)[PERF_PMU_NAME_BYTES], size_t capacity)
+{
+    DIR *folder = opendir(root);
+    const struct dirent *entry = NULL;
+    size_t count = 0;
+    while (folder != NULL && count < capacity && (entry = readdir(folder)) != NULL) {
+        if (is_processor(entry->d_name)) {
+            count += list_device(root, entry->d_name, names + count, capacity - count);
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    qsort(names, count, sizeof names[0], compare_names);
+    return count;
 }

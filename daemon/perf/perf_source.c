@@ -57,6 +57,22 @@ int perf_source_probe(struct perf_features *ret, struct fault *reterr)
     return r < 0 ? r : probe_cpus(cpus, count, ret, reterr);
 }
 
+int perf_source_try(const struct event_code *code)
+{
+    cleanup_(freep) uint32_t *cpus = NULL;
+    struct fault fault = {0};
+    size_t count = 0;
+    int r = perf_machine_online(&cpus, &count, &fault);
+    if (r < 0) {
+        return r;
+    }
+    r = -ENODEV;
+    for (size_t i = 0; i < count && r == -ENODEV; i++) {
+        r = perf_event_try(cpus[i], code);
+    }
+    return r;
+}
+
 static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
 {
     for (size_t i = 0; i < count; i++) {

@@ -38,6 +38,23 @@ if [ ! -e /sys/bus/event_source/devices/cpu ]; then
     refused "'cycles' is none that this machine counts" cycles
 fi
 
+echo "== listed"
+profctl events --json >"$WORK/events.json" || fail "events"
+expect_json "$WORK/events.json" "[e['event'] for e in d if e['kind'] == 'software' and not (e['available'] and e['allowed'])] == []" \
+    "the kernel's own are not there"
+# perf says by the same names which it cannot count.
+python3 -c 'import json, sys
+print(*(f"-e {e["event"]}" for e in json.load(sys.stdin) if e["kind"] != "device"))' <"$WORK/events.json" |
+    xargs perf stat -x, -o "$WORK/perf.csv" -- true || fail "perf stat"
+grep -v '^#' "$WORK/perf.csv" | awk -F, 'NF > 2 { print $3, ($1 == "<not supported>") ? "False" : "True" }' >"$WORK/perf.list"
+python3 -c 'import json, sys
+for e in json.load(sys.stdin):
+    if e["kind"] != "device": print(e["event"], e["available"])' <"$WORK/events.json" >"$WORK/our.list"
+diff "$WORK/our.list" "$WORK/perf.list" || fail "other events (<) than perf counts (>)"
+profctl events >"$WORK/out" || fail "events"
+grep -q '^  page-faults  *counts faults$' "$WORK/out" || fail "events: $(cat "$WORK/out")"
+[ "$(grep -c True "$WORK/our.list")" -eq "$(grep -c '^  [^ ]*  *counts' "$WORK/out")" ] || fail "events: $(cat "$WORK/out")"
+
 echo "== nothing of events"
 profctl record --native -o "$WORK/clock.fxt" -- "$WORKLOADS/known_events" 3 >/dev/null 2>&1 || fail "record the clock"
 profctl dump --json "$WORK/clock.fxt" >"$WORK/dump" || fail "dump"

@@ -138,7 +138,7 @@ def check_recording(profctl, maker, folder):
 
 def check_words(profctl, path):
     """What is wrong on the command line is quoted."""
-    for verb in ("record", "start", "stop", "read", "close", "report", "diff", "export", "dump", "status", "check"):
+    for verb in ("record", "start", "stop", "read", "close", "report", "diff", "export", "dump", "status", "events", "check"):
         run(profctl, verb, b"--" + FILE_NAME, status=2)
         run(profctl, verb, "--socket", path, environment={"CPU_PROFILERD_SOCKET": "/nowhere"})
     run(profctl, FILE_NAME, status=2)
@@ -187,6 +187,8 @@ class Daemon(threading.Thread):
             "Start": {}, "Close": {},
             "Stop": {"stopped_by": HOSTILE},
             "Read": {"fd": -1, "size_bytes": 0, "sequence": 0, "end": True},
+            "Events": {"events": [{"event": HOSTILE, "kind": HOSTILE, "unit": HOSTILE, "available": True},
+                                  {"event": HOSTILE, "why": HOSTILE}, HOSTILE, 1]},
             "Status": {"status": {"daemon": {"version": HOSTILE, HOSTILE: HOSTILE}, "kernel": {"release": HOSTILE},
                                   "session": session}},
         }
@@ -217,11 +219,11 @@ def check_daemons(profctl, folder, path):
         Daemon(address, error).start()
         environment = {b"CPU_PROFILERD_SOCKET": address}
         status = 0 if error is None else 1
-        for verb in (["start"], ["stop"], ["close"], ["status"], ["read", "-o", path + b"r"],
+        for verb in (["start"], ["stop"], ["close"], ["status"], ["events"], ["read", "-o", path + b"r"],
                      ["record", "-d", "0.1", "-o", path + b"w"]):
             # Status is given whatever the other calls are answered; a read or a recording of nothing is none.
             run(profctl, *verb, environment=environment,
-                status=None if verb[0] in ("status", "read", "record") else status)
+                status=None if verb[0] in ("status", "events", "read", "record") else status)
             output = run(profctl, *verb, "--json", environment=environment)
             if output:
                 parse(f"{verb[0]} --json", output)

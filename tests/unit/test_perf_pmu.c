@@ -82,6 +82,20 @@ TEST(refuses_what_the_device_does_not_have)
     }
 }
 
+TEST(lists_the_events_of_processors)
+{
+    char names[8][PERF_PMU_NAME_BYTES];
+    static const char *const intel[] = {"cpu/branch-misses/", "cpu/cache-misses/",
+                                        "cpu/cpu-cycles/",    "cpu/instructions/",
+                                        "cpu/loop/",          "cpu/mem-loads/"};
+    assert_int_equal(perf_pmu_list(ROOT "intel", names, COUNT_OF(names)), COUNT_OF(intel));
+    for (size_t i = 0; i < COUNT_OF(intel); i++) {
+        assert_string_equal(names[i], intel[i]);
+    }
+    assert_int_equal(perf_pmu_list(ROOT "intel", names, 2), 2);
+    assert_int_equal(perf_pmu_list(ROOT "no such machine", names, COUNT_OF(names)), 0);
+}
+
 /* Their terms may be addresses in the memory of the daemon, or in that of the kernel. */
 TEST(takes_no_device_but_a_processors)
 {

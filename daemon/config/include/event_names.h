@@ -9,6 +9,7 @@
 #include "event_code.h"
 #include "fault.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define EVENT_NAME_BYTES 64
@@ -37,5 +38,6 @@ enum event_kind event_names_kind(const struct event_code *code);
 /* What one of them is: "ns", "faults", "cycles"; static. */
 const char *event_names_unit(const struct event_code *code);
 
-/* The events that have names of their own, by rising `index`; NULL: no more. Static. */
-const char *event_names_at(size_t index, struct event_code *ret);
+/* The events that have names of their own, those of caches last, by rising `index`. `into` has room
+ * for EVENT_NAME_BYTES. False: no more. */
+bool event_names_at(size_t index, char *into, struct event_code *ret);

@@ -10,6 +10,8 @@
 #include "event_code.h"
 #include "fault.h"
 
+#include <stddef.h>
+
 #define PERF_PMU_ROOT "/sys/bus/event_source/devices"
 
 /*
@@ -19,3 +21,9 @@
  */
 int perf_pmu_find(const char *root, const char *name, struct event_code *code,
                   struct fault *reterr);
+
+#define PERF_PMU_NAME_BYTES 64
+
+/* The names of events that the processor's devices below `root` have, as "cpu/mem-loads/", sorted.
+ * Fills at most `capacity` of them. Returns how many. */
+size_t perf_pmu_list(const char *root, char (*names)[PERF_PMU_NAME_BYTES], size_t capacity);

@@ -152,6 +152,14 @@ struct perf_source {
 /* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */
 int perf_source_probe(struct perf_features *ret, struct fault *reterr);
 
+/* Whether the machine's first CPU can be sampled by an event, which is not kept open. Returns 0, or
+ * -errno: perf_source_why(). */
+int perf_source_try(const struct event_code *code);
+
+/* Why an event is refused, where that is the event's own fault: `error`, positive, in words that
+ * follow its name. NULL for other errors. Static. */
+const char *perf_source_why(int error);
+
 /*
  * Opens everything, disabled, and maps all rings. Returns 0 and an object to release with
  * perf_source_free(), or -errno with a fault that says what is missing and what to do:
