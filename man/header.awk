@@ -151,7 +151,7 @@ in_struct {
 
 END {
     print ".\\\" Made by man/header.awk from profctl.h."
-    print ".Dd " date "\n.Dt LIBPROFCTL 3\n.Os\n.Sh NAME"
+    print ".Dd " date "\n.Dt LIBPROFCTL 3\n.Os cpu-profilerd\n.Sh NAME"
     print ".Nm libprofctl" (function_count ? " ," : "")
     for (i = 1; i <= function_count; i++) {
         print ".Nm " name[i] (i < function_count ? " ," : "")

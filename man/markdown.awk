@@ -86,7 +86,7 @@ function item(text) {
 
 BEGIN {
     print ".\\\" Made by man/markdown.awk from docs/trace-format.md."
-    print ".Dd " date "\n.Dt CPU-PROFILERD-FXT 5\n.Os\n.Sh NAME\n.Nm cpu-profilerd-fxt\n.Nd the file of a recording of cpu-profilerd"
+    print ".Dd " date "\n.Dt CPU-PROFILERD-FXT 5\n.Os cpu-profilerd\n.Sh NAME\n.Nm cpu-profilerd-fxt\n.Nd the file of a recording of cpu-profilerd"
     print ".Sh SYNOPSIS\n.Pa FILE.fxt , FILE.fxt.gz\n.Sh DESCRIPTION"
 }
 

@@ -59,7 +59,7 @@ function print_synopsis(usage,    count, words, i, line, part) {
 }
 
 function print_head() {
-    print ".Dt " toupper(name) " 1\n.Os\n.Sh NAME\n.Nm " name "\n.Nd " summary "\n.Sh SYNOPSIS"
+    print ".Dt " toupper(name) " 1\n.Os cpu-profilerd\n.Sh NAME\n.Nm " name "\n.Nd " summary "\n.Sh SYNOPSIS"
     if (name == "profctl") {
         print ".Nm"
     } else {

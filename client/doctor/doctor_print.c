@@ -65,6 +65,20 @@ static enum page_style style_of(enum doctor_verdict verdict)
                                        : PAGE_PLAIN;
 }
 
+/* What counts, since the findings may fill more than a screen. */
+static void print_sum(const struct page *page, const struct doctor_report *report,
+                      enum doctor_verdict verdict, const char *words)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < report->count; i++) {
+        if (report->findings[i].verdict == verdict) {
+            (void)fprintf(page->file, "%s%s", is_first ? words : ", ", report->findings[i].check);
+            is_first = false;
+        }
+    }
+    (void)fputs(is_first ? "" : "\n", page->file);
+}
+
 void doctor_print(const struct page *page, const struct doctor_report *report)
 {
     for (size_t i = 0; i < report->count; i++) {
@@ -80,6 +94,12 @@ void doctor_print(const struct page *page, const struct doctor_report *report)
     if (report->is_cut) {
         (void)fputs("more was found than there is room for\n", page->file);
     }
+    (void)fputc('\n', page->file);
+    if (!doctor_is_ill(report)) {
+        (void)fputs("nothing is wrong\n", page->file);
+    }
+    print_sum(page, report, DOCTOR_WRONG, "wrong: ");
+    print_sum(page, report, DOCTOR_WARNING, "warnings: ");
 }
 
 static void print_commands(struct json_out *out, const struct doctor_finding *finding)

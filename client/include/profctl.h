@@ -44,8 +44,8 @@
  * After -ENOTCONN and -ETIMEDOUT only profctl_disconnect() is of use.
  *
  * Waiting. Every call waits for the daemon's reply: profctl_connect(), profctl_attach(),
- * profctl_status() and profctl_events() for 5 s at the most, profctl_stop() for as long as it takes, the others for
- * 30 s. No call is interrupted by a signal.
+ * profctl_status() and profctl_events() for 5 s at the most, profctl_stop() for as long as it
+ * takes, the others for 30 s. No call is interrupted by a signal.
  *
  * Threads. A connection is used by one thread at a time. Several connections know nothing of each
  * other. There is no global state. A connection does not outlive fork() in the child: it must not

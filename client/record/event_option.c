@@ -73,9 +73,12 @@ static int judge(const struct command_line *line, const char *value, const cJSON
     if (text == NULL) {
         return complain("events: there is not enough memory");
     }
-    return session_config_parse(text, strlen(text), false, &config, &fault) < 0
-               ? options_refuse(line, "-e '%s' %s", value, fault.text)
-               : EXIT_DONE;
+    if (session_config_parse(text, strlen(text), false, &config, &fault) >= 0) {
+        return EXIT_DONE;
+    }
+    /* "'faults' is no event" names it. */
+    return fault.text[0] == '\'' ? options_refuse(line, "-e %s", fault.text)
+                                 : options_refuse(line, "-e '%s' %s", value, fault.text);
 }
 
 static int add_event(const struct command_line *line, char *name, cJSON **events)

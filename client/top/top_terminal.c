@@ -162,6 +162,12 @@ int top_terminal_check(struct fault *reterr)
                          "one is; set TERM, perhaps to xterm, or take -b",
                          getenv("TERM") == NULL ? "" : getenv("TERM"));
     }
+    if (cursor_address == NULL) {
+        return fault_set(reterr, ENOTTY,
+                         "a terminal of the kind '%s' cannot move its cursor; -b prints without "
+                         "that, and --json for programs",
+                         getenv("TERM"));
+    }
     (void)setlocale(LC_CTYPE, "");
     return 0;
 }

@@ -52,6 +52,10 @@ static int print_help(void)
     for (size_t i = 0; i < VERB_COUNT; i++) {
         (void)printf("  %-11s %s\n", verbs[i].name, verbs[i].summary);
     }
+    (void)fputs("\n  profctl record -- make   records a command; then profctl report profile.fxt\n"
+                "  profctl record -d 10     records the whole machine for ten seconds\n"
+                "  profctl flamegraph --open profile.fxt\n",
+                stdout);
     (void)printf("\n  profctl help VERB     explains a verb; man profctl-VERB has more\n"
                  "  profctl --version     prints the version\n\n"
                  "The daemon is asked at --socket PATH, else at CPU_PROFILERD_SOCKET, else at\n"

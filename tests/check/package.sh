@@ -53,6 +53,14 @@ for page in profctl profctl-record profctl_connect libprofctl cpu-profilerd cpu-
     found=$(man -M "$work/root/usr/share/man" -P cat "$page" 2>&1) && grep -qx NAME <<<"$found" || complain "man $page: $found"
 done
 
+# The installed pages lead to one another: no link is dead, and few lead back to the sources.
+while IFS=: read -r page target; do
+    target=${target#*(}
+    target=${target%%[#)]*}
+    [ -z "$target" ] || [[ $target =~ ^https?$|^https?: ]] || [ -e "${page%/*}/$target" ] || complain "$page: no file '$target'"
+done < <(grep -rHoE --include='*.md' '\]\([^)]+\)' "$work/root/usr/share/doc/cpu-profilerd" || true)
+grep -q '](install.md)' "$work/root/usr/share/doc/cpu-profilerd/README.md" || complain "README.md does not lead to install.md"
+
 debian_claims >"$work/claims"
 compare_claims "debian/*.install" < <(sed -E 's|^usr/lib/systemd/|lib/systemd/|; s|^usr/lib/sysctl.d/|usr/share/cpu-profilerd/|
     s|^usr/lib/(libprofctl\|pkgconfig)|usr/lib/x86_64-linux-gnu/\1|' "$work/files")

@@ -87,6 +87,7 @@ follow socket-missing-elsewhere
 adopt
 expect_status 0 profctl doctor >"$WORK/well" 2>&1
 grep -vE '^ {11}[^ ]' "$WORK/well" | grep -nE '.{81}' && fail "a line is too long: $(cat "$WORK/well")"
+grep -qx 'nothing is wrong' "$WORK/well" || fail "no sum: $(cat "$WORK/well")"
 for check in kernel kernel-names socket group daemon rights session sample stacks names build-ids clock; do
     grep -q "^ok  *$check " "$WORK/well" || fail "$check is not well: $(cat "$WORK/well")"
 done

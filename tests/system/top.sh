@@ -85,6 +85,10 @@ terminal new-session -d -x 80 -y 24 -s top env PS1='prompt> ' TERM=screen "PATH=
 expect_shown 'prompt>'
 keys "stty -a >before; profctl top -p $busy --window 20; echo status \$?; stty -a >after" Enter
 
+# What cannot move its cursor gets no screen.
+script -qec "TERM=dumb profctl top" /dev/null </dev/null >"$WORK/dumb" 2>&1 && fail "a dumb terminal is taken"
+grep -q "a terminal of the kind 'dumb' cannot move its cursor" "$WORK/dumb" || fail "a dumb terminal: $(cat "$WORK/dumb")"
+
 # What is hot, and what called it.
 expect_samples 200
 expect_first spin_three_fifths

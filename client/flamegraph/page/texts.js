@@ -32,6 +32,15 @@ function costText(samples, recording) {
         : countText(samples);
 }
 
+/* "2026-11-27 02:53:28 +01:00": the reader's own clock. */
+function dateText(unixMs) {
+    const aheadMin = -new Date(unixMs).getTimezoneOffset();
+    const local = new Date(unixMs + aheadMin * 60000).toISOString();
+    const [hours, minutes] = [Math.trunc(Math.abs(aheadMin) / 60), Math.abs(aheadMin) % 60];
+    const two = (number) => String(number).padStart(2, "0");
+    return `${local.slice(0, 10)} ${local.slice(11, 19)} ${aheadMin < 0 ? "-" : "+"}${two(hours)}:${two(minutes)}`;
+}
+
 function factsText(recording) {
     const { parts } = recording;
     const seconds = parts.reduce((sum, part) => sum + part.endUs / 1e6, 0);
@@ -43,7 +52,7 @@ function factsText(recording) {
         facts.push(`one sample each ${+(recording.period_ns / 1e6).toPrecision(4)} ms of a CPU`);
     }
     if (recording.began_unix_ms !== undefined) {
-        facts.push(`from ${new Date(recording.began_unix_ms).toLocaleString()} on`);
+        facts.push(`began at ${dateText(recording.began_unix_ms)}`);
     }
     return facts.join(", ");
 }
