@@ -48,11 +48,14 @@ is_ready() {
     daemon_closes && { [ -z "$1" ] || [ -s "$WORK/worker.log" ]; }
 }
 
-# ended_by SIGNAL: that is what a worker which sends the file back is dying of; it stays until the file is closed.
+# ended_by SIGNAL: that is what a worker which sends the file back is dying of. It stays until the file is closed, as a
+# rule; one that was waited for already is told of by the log, if it was the filter's.
 ended_by() {
     local word pid fields
-    read -r word pid <"$WORK/worker.log" && read -r -a fields <"/proc/$pid/stat" &&
-        [ $((fields[${#fields[@]} - 1] & 127)) -eq "$1" ]
+    while read -r word pid; do
+        { read -r -a fields <"/proc/$pid/stat"; } 2>/dev/null && [ $((fields[${#fields[@]} - 1] & 127)) -eq "$1" ] && return 0
+    done <"$WORK/worker.log"
+    [ "$1" -eq 31 ] && grep -q 'a system call that its filter does not know' "$WORK/daemon.log"
 }
 
 # has_other_worker: the daemon has seen that the worker is not to be trusted, and has one that has sent nothing.
