@@ -49,9 +49,13 @@ static const struct named_event named[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* By the numbers of PERF_COUNT_HW_CACHE_*: what is looked up, */
-static const char *const caches[] = {"L1-dcache", "L1-icache", "LLC", "dTLB",
-                                     "iTLB",      "branch",    "node"};
+/* By the numbers of PERF_COUNT_HW_CACHE_*: what is looked up, with a bit for each way that no
+ * kernel refuses; */
+static const struct {
+    const char *name;
+    unsigned operations;
+} caches[] = {{"L1-dcache", 7}, {"L1-icache", 5}, {"LLC", 7}, {"dTLB", 7},
+              {"iTLB", 1},      {"branch", 1},    {"node", 7}};
 /* how (a name ends with it or, before "-misses", with the singular), and how that went. */
 static const char *const cache_operations[] = {"-load", "-store", "-prefetch"};
 static const char *const cache_plurals[] = {"-loads", "-stores", "-prefetches"};
@@ -82,15 +86,16 @@ static bool find_named(const char *name, struct event_code *ret)
 static bool find_cache(const char *name, struct event_code *ret)
 {
     for (size_t cache = 0; cache < COUNT_OF(caches); cache++) {
-        size_t bytes = strlen(caches[cache]);
-        if (strncmp(name, caches[cache], bytes) != 0) {
+        size_t bytes = strlen(caches[cache].name);
+        if (strncmp(name, caches[cache].name, bytes) != 0) {
             continue;
         }
         for (size_t i = 0; i < COUNT_OF(cache_operations); i++) {
             size_t single = strlen(cache_operations[i]);
             bool is_miss = strncmp(name + bytes, cache_operations[i], single) == 0 &&
                            strcmp(name + bytes + single, "-misses") == 0;
-            if (is_miss || strcmp(name + bytes, cache_plurals[i]) == 0) {
+            bool is_named = is_miss || strcmp(name + bytes, cache_plurals[i]) == 0;
+            if (is_named && (caches[cache].operations >> i & 1) != 0) {
                 *ret = (struct event_code){
                     .type = EVENT_CACHE,
                     .config = cache | i << CACHE_OPERATION_SHIFT |
@@ -216,12 +221,22 @@ const char *event_names_unit(const struct event_code *code)
     return "events";
 }
 
-/* The name of a cache's event, as find_cache() reads it. */
-static void print_cache(size_t cache, size_t operation, bool is_miss, char *into)
+/* The cache's event of a number, of those that there are; false: no more. */
+static bool print_cache(size_t index, char *into)
 {
-    (void)snprintf(into, EVENT_NAME_BYTES, "%s%s%s", caches[cache],
-                   is_miss ? cache_operations[operation] : cache_plurals[operation],
-                   is_miss ? "-misses" : "");
+    for (size_t cache = 0; cache < COUNT_OF(caches); cache++) {
+        for (size_t i = 0; i < COUNT_OF(cache_operations); i++) {
+            size_t count = (caches[cache].operations >> i & 1) != 0 ? 2 : 0;
+            if (index < count) {
+                (void)snprintf(into, EVENT_NAME_BYTES, "%s%s%s", caches[cache].name,
+                               index == 0 ? cache_plurals[i] : cache_operations[i],
+                               index == 0 ? "" : "-misses");
+                return true;
+            }
+            index -= count;
+        }
+    }
+    return false;
 }
 
 bool event_names_at(size_t index, char *into, struct event_code *ret)
@@ -231,12 +246,5 @@ bool event_names_at(size_t index, char *into, struct event_code *ret)
         (void)snprintf(into, EVENT_NAME_BYTES, "%s", named[index].name);
         return true;
     }
-    index -= COUNT_OF(named);
-    size_t operation = index / 2 % COUNT_OF(cache_operations);
-    size_t cache = index / 2 / COUNT_OF(cache_operations);
-    if (cache >= COUNT_OF(caches)) {
-        return false;
-    }
-    print_cache(cache, operation, index % 2 != 0, into);
-    return find_cache(into, ret);
+    return print_cache(index - COUNT_OF(named), into) && find_cache(into, ret);
 }

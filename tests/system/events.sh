@@ -43,9 +43,9 @@ profctl events --json >"$WORK/events.json" || fail "events"
 expect_json "$WORK/events.json" "[e['event'] for e in d if e['kind'] == 'software' and not (e['available'] and e['allowed'])] == []" \
     "the kernel's own are not there"
 # perf says by the same names which it cannot count.
-python3 -c 'import json, sys
-print(*(f"-e {e["event"]}" for e in json.load(sys.stdin) if e["kind"] != "device"))' <"$WORK/events.json" |
-    xargs perf stat -x, -o "$WORK/perf.csv" -- true || fail "perf stat"
+names=$(python3 -c 'import json, sys
+print(",".join(e["event"] for e in json.load(sys.stdin) if e["kind"] != "device"))' <"$WORK/events.json")
+perf stat -x, -o "$WORK/perf.csv" -e "$names" -- true || fail "perf stat"
 grep -v '^#' "$WORK/perf.csv" | awk -F, 'NF > 2 { print $3, ($1 == "<not supported>") ? "False" : "True" }' >"$WORK/perf.list"
 python3 -c 'import json, sys
 for e in json.load(sys.stdin):

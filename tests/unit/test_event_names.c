@@ -138,10 +138,12 @@ TEST(every_name_of_the_list_is_found)
         assert_int_equal(found.config, listed.config);
         cache_configs += listed.type == EVENT_CACHE ? listed.config : 0;
     }
-    /* Ten of hardware, nine of the kernel, and seven caches, each with three operations that hit or
+    /* Ten of hardware, nine of the kernel, and of caches three times four (L1 data, LLC, data TLB,
+     * node: load, store, prefetch), L1 code's load and prefetch, and a load of two, which hit or
      * miss: the sum of (cache | operation << 8 | result << 16) over all. */
-    assert_int_equal(count, 19 + 7 * 3 * 2);
-    assert_int_equal(cache_configs, 6 * 21 + 256 * 14 * 3 + 65536 * 21);
+    assert_int_equal(count, 19 + 2 * (4 * 3 + 2 + 2));
+    assert_int_equal(cache_configs, 2 * (3 * (0 + 2 + 3 + 6) + 2 * 1 + 4 + 5) +
+                                        2 * 256 * (4 * (0 + 1 + 2) + 2) + 65536 * 16);
 }
 
 TEST(holds_to_the_limits_of_the_administrator)
