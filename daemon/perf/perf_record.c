@@ -454,13 +454,14 @@ int perf_record_parse(const struct perf_record_layout *layout, const uint8_t *by
         return -EBADMSG;
     }
     memcpy(&header, start, sizeof header);
-    if (header.size != size_bytes || size_bytes % sizeof(uint64_t) != 0) {
+    bool is_sample = header.type == PERF_RECORD_SAMPLE;
+    /* Only a copied stack can have an odd size (perf_ring.c). */
+    if (header.size != size_bytes || (!is_sample && size_bytes % sizeof(uint64_t) != 0)) {
         return -EBADMSG;
     }
 
     *ret = (struct perf_record){.mode = cpu_mode(header.misc)};
-    bool ok = header.type == PERF_RECORD_SAMPLE
-                  ? parse_sample(layout, &cursor, ret)
-                  : parse_other_than_sample(layout->sample_type, &header, &cursor, ret);
+    bool ok = is_sample ? parse_sample(layout, &cursor, ret)
+                        : parse_other_than_sample(layout->sample_type, &header, &cursor, ret);
     return ok ? 0 : -EBADMSG;
 }

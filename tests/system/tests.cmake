@@ -49,6 +49,7 @@ system_test(processes)
 system_test(compat_vdso)
 system_test(namespaces)
 system_test(kernel_mode)
+system_test(odd_pointer)
 lone_test(kernel_code) # its names are as good as the list of symbols is early
 system_test(container_files)
 system_test(forged_overlay)
