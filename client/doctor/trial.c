@@ -159,7 +159,7 @@ int trial_count(const uint8_t *bytes, size_t size_bytes, pid_t pid, struct sampl
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
     struct fault fault = {0};
-    int r = profile_load_memory(bytes, size_bytes, &profile, &fault);
+    int r = profile_load_memory(bytes, size_bytes, NULL, &profile, &fault);
     if (r < 0) {
         fail(facts, fault.text);
         return r;

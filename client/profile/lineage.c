@@ -173,7 +173,7 @@ static int take_sample(struct builder *builder, const struct profile_sample *sam
     int r = life == NULL ? find_process(builder, task->pid, 0, &number) : 0;
     if (r == 0) {
         struct lineage_process *process = &builder->lineage->processes[number];
-        process->self++;
+        process->self += profile_value_of(builder->profile, sample);
         process->name =
             life == NULL || process->name == INTERN_NONE ? task->process_name : process->name;
     }

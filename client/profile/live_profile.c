@@ -38,6 +38,7 @@ struct live_profile *live_profile_new(enum profile_names names)
     }
     live->profile = loader_new_profile(names);
     live->loader.profile = live->profile;
+    live->loader.choice.ignores_weights = true;
     live->sealed_owners = SIZE_MAX; /* the owner of whom nothing is known has labels too */
     return live->profile == NULL ? live_profile_free(live) : live;
 }

@@ -42,6 +42,7 @@ struct told_module {
 
 void loader_done(struct loader *loader)
 {
+    event_choice_done(&loader->choice);
     recorded_books_done(&loader->books);
     intern_done(&loader->module_keys);
     intern_done(&loader->identities);
@@ -266,7 +267,22 @@ static int find_task(struct loader *loader, const struct fxt_sample *record, uin
     return r;
 }
 
-/* A profile has the samples of the clock: those of another event are no time. */
+/* Notes when the first sample of a segment was taken. */
+static int note_time(struct loader *loader, uint64_t time_ns)
+{
+    struct profile_tables *tables = loader->profile->tables;
+    if (loader->segment >= tables->first_count &&
+        grow(tables->first_ns, tables->first_capacity, (size_t)loader->segment + 1) < 0) {
+        return -ENOMEM;
+    }
+    while (tables->first_count <= loader->segment) {
+        tables->first_ns[tables->first_count++] = UINT64_MAX;
+    }
+    uint64_t *first_ns = &tables->first_ns[loader->segment];
+    *first_ns = time_ns < *first_ns ? time_ns : *first_ns;
+    return 0;
+}
+
 static int take_sample(struct loader *loader, const struct fxt_record *whole)
 {
     const struct fxt_sample *record = &whole->sample;
@@ -281,10 +297,12 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
         return take_completion(loader, whole->provider_id, record);
     }
     int r = join_group(loader, whole->provider_id, record, &sample);
-    if (r < 0 || record->event != 0) {
+    r = r < 0 ? r : note_time(loader, sample.time_ns);
+    if (r < 0 || !event_choice_takes(&loader->choice, profile, record)) {
         return r;
     }
     r = find_task(loader, record, &sample.task);
+    r = r < 0 ? r : event_choice_note(&loader->choice, profile, profile->sample_count, record);
     if (r < 0) {
         return r;
     }
@@ -294,10 +312,6 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
         return -ENOMEM;
     }
     sample.has_quality = read_quality(record, &sample.quality, &sample.closed);
-    bool is_first = profile->sample_count == 0;
-    profile->first_ns =
-        is_first || sample.time_ns < profile->first_ns ? sample.time_ns : profile->first_ns;
-    profile->last_ns = sample.time_ns > profile->last_ns ? sample.time_ns : profile->last_ns;
     profile->samples[profile->sample_count++] = sample;
     return take_stacks(loader, record, false, profile->sample_count - 1);
 }
@@ -489,22 +503,50 @@ static int tell_orphans(struct profile *profile)
     return 0;
 }
 
-static int finish(struct loader *loader)
+/* Finds when the samples were taken. */
+static void find_times(struct profile *profile)
+{
+    uint64_t first_ns = profile->sample_count == 0 ? 0 : UINT64_MAX;
+    uint64_t last_ns = 0;
+    uint64_t origin_ns = UINT64_MAX;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        uint64_t time_ns = profile->samples[i].time_ns;
+        first_ns = time_ns < first_ns ? time_ns : first_ns;
+        last_ns = time_ns > last_ns ? time_ns : last_ns;
+    }
+    for (size_t i = 0; i < profile->tables->first_count; i++) {
+        uint64_t time_ns = profile->tables->first_ns[i];
+        origin_ns = time_ns < origin_ns ? time_ns : origin_ns;
+    }
+    profile->first_ns = first_ns;
+    profile->last_ns = last_ns;
+    profile->unselected_ns = profile->sample_count == 0 ? 0 : first_ns - origin_ns;
+}
+
+/* Leaves the samples of the event that is meant, all by one clock. Returns 0, or -errno with a
+ * sentence in `reterr`. */
+static int choose_samples(struct loader *loader, struct fault *reterr)
 {
     struct profile *profile = loader->profile;
     int r = recorded_books_close(&loader->books, &profile->books_json);
-    if (r == 0) {
-        r = session_clock_unify(profile, &loader->books);
+    r = r < 0 ? r : pending_stacks_settle(&loader->pending, profile);
+    if (r < 0) {
+        return fault_set(reterr, ENOMEM, "there is not enough memory");
     }
+    return event_choice_apply(&loader->choice, profile, &loader->books, reterr);
+}
+
+static int finish(struct loader *loader)
+{
+    struct profile *profile = loader->profile;
+    int r = session_clock_unify(profile, &loader->books);
     if (r < 0) {
         return r;
     }
+    find_times(profile);
     names_seal(&profile->tables->names);
     symbols_seal(&profile->tables->symbols);
     r = owners_seal(&profile->tables->owners, &profile->texts);
-    if (r == 0) {
-        r = pending_stacks_settle(&loader->pending, profile);
-    }
     if (r == 0) {
         r = complete_samples(profile);
     }
@@ -526,6 +568,7 @@ struct profile *loader_new_profile(enum profile_names names)
         profile->tables = calloc(1, sizeof *profile->tables);
     }
     if (profile == NULL || profile->tables == NULL ||
+        profile_event_set(&profile->event, PROFILE_EVENT_CLOCK, "ns") < 0 ||
         intern_add(&profile->stacks, NULL, 0, &empty) < 0) {
         return NULL;
     }
@@ -533,21 +576,35 @@ struct profile *loader_new_profile(enum profile_names names)
     return take_ptr(profile);
 }
 
-/* From `path`, or where that is NULL from memory. */
-static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum profile_names names,
+/* Where a recording is. */
+struct source {
+    const char *path; /* NULL: in memory, at `bytes` */
+    const uint8_t *bytes;
+    size_t size_bytes;
+};
+
+static int load(const struct source *source, enum profile_names names, const char *event,
                 struct profile **ret, struct fault *reterr)
 {
-    cleanup_(profile_freep) struct profile *profile = loader_new_profile(names);
-    cleanup_(loader_done) struct loader loader = {.profile = profile};
+    const char *path = source->path;
     const char *name = path == NULL ? "recording" : path;
+    bool is_clock = event == NULL || strcmp(event, PROFILE_EVENT_CLOCK) == 0;
+    cleanup_(profile_freep) struct profile *profile = loader_new_profile(names);
+    cleanup_(loader_done) struct loader loader = {.profile = profile,
+                                                  .choice = {.name = is_clock ? NULL : event}};
+    struct fault fault = {0};
     if (profile == NULL) {
         return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);
     }
-    int r = path == NULL ? input_read_memory(bytes, size_bytes, loader_record, &loader,
-                                             &profile->input, reterr)
+    int r = path == NULL ? input_read_memory(source->bytes, source->size_bytes, loader_record,
+                                             &loader, &profile->input, reterr)
                          : input_read(path, loader_record, &loader, &profile->input, reterr);
     if (r < 0) {
         return r;
+    }
+    r = choose_samples(&loader, &fault);
+    if (r < 0) {
+        return fault_set(reterr, fault.code, "%s: %s", name, fault.text);
     }
     r = finish(&loader);
     if (r < 0) {
@@ -557,14 +614,16 @@ static int load(const char *path, const uint8_t *bytes, size_t size_bytes, enum 
     return 0;
 }
 
-int profile_load(const char *path, enum profile_names names, struct profile **ret,
-                 struct fault *reterr)
+int profile_load(const char *path, enum profile_names names, const char *event,
+                 struct profile **ret, struct fault *reterr)
 {
-    return load(path, NULL, 0, names, ret, reterr);
+    const struct source source = {.path = path};
+    return load(&source, names, event, ret, reterr);
 }
 
-int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
-                        struct fault *reterr)
+int profile_load_memory(const uint8_t *bytes, size_t size_bytes, const char *event,
+                        struct profile **ret, struct fault *reterr)
 {
-    return load(NULL, bytes, size_bytes, PROFILE_NAMES_READABLE, ret, reterr);
+    const struct source source = {.bytes = bytes, .size_bytes = size_bytes};
+    return load(&source, PROFILE_NAMES_READABLE, event, ret, reterr);
 }

@@ -3,6 +3,7 @@
 
 /* How records get into a profile: of a whole file (load.c), or as they come (live_profile.c). */
 
+#include "event_choice.h"
 #include "fxt_reader.h"
 #include "pending_stacks.h"
 #include "profile.h"
@@ -30,6 +31,7 @@ struct loader_task {
 
 struct loader {
     struct profile *profile;
+    struct event_choice choice;
     struct recorded_books books;
     uint32_t segment; /* from 1 */
     struct intern module_keys;

@@ -14,6 +14,8 @@ struct profile *profile_free(struct profile *profile)
 {
     if (profile != NULL) {
         huge_pages_free(profile->samples, profile->sample_capacity * sizeof *profile->samples);
+        free(profile->values);
+        profile_event_done(&profile->event);
         intern_done(&profile->texts);
         intern_done(&profile->tasks);
         intern_done(&profile->stacks);
@@ -25,6 +27,7 @@ struct profile *profile_free(struct profile *profile)
             owners_done(&profile->tables->owners);
             mappings_done(&profile->tables->mappings);
             symbols_done(&profile->tables->symbols);
+            free(profile->tables->first_ns);
             free(profile->tables);
         }
         profile->located = located_stacks_free(profile->located);
@@ -36,6 +39,10 @@ struct profile *profile_free(struct profile *profile)
             free(profile->session_jsons[i]);
         }
         free(profile->session_jsons);
+        for (size_t i = 0; i < profile->event_count; i++) {
+            free(profile->event_names[i]);
+        }
+        free(profile->event_names);
         free(profile->session_json);
         free(profile->books_json);
         free(profile);

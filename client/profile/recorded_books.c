@@ -218,8 +218,32 @@ static int add_books(const struct recorded_books *recorded, char **ret)
     return sum != NULL && *ret == NULL ? -ENOMEM : 0;
 }
 
+static void fill_segments(struct recorded_books *recorded)
+{
+    uint32_t last = INTERN_NONE;
+    for (size_t i = 0; i < recorded->segment_count; i++) {
+        uint32_t session = recorded->of_segments[i];
+        bool is_told = session != INTERN_NONE && recorded->told[session].session_json != NULL;
+        for (size_t before = i; is_told && last == INTERN_NONE && before > 0; before--) {
+            recorded->of_segments[before - 1] = session;
+        }
+        last = is_told ? session : last;
+        recorded->of_segments[i] = last;
+    }
+}
+
 int recorded_books_close(struct recorded_books *recorded, char **ret_books_json)
 {
     int r = recorded_books_end_segment(recorded);
-    return r < 0 ? r : add_books(recorded, ret_books_json);
+    if (r == 0) {
+        fill_segments(recorded);
+        r = add_books(recorded, ret_books_json);
+    }
+    return r;
+}
+
+uint32_t recorded_books_last_session(const struct recorded_books *recorded)
+{
+    return recorded->segment_count == 0 ? INTERN_NONE
+                                        : recorded->of_segments[recorded->segment_count - 1];
 }

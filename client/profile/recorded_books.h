@@ -35,8 +35,12 @@ int recorded_books_take(struct recorded_books *recorded, const struct fxt_data *
 int recorded_books_end_segment(struct recorded_books *recorded);
 
 /*
- * After the last segment, which it ends: the sum of the books, which is returned (free()), or NULL
- * when there are none. Counts that a session did not measure, and members in which the sessions
- * differ, are null in the sum. Returns 0, or -ENOMEM.
+ * After the last segment, which it ends: a segment that tells no session gets that of the one
+ * before it, and at the beginning that of the next one. The sum of the books, which is returned
+ * (free()), or NULL when there are none. Counts that a session did not measure, and members in
+ * which the sessions differ, are null in the sum. Returns 0, or -ENOMEM.
  */
 int recorded_books_close(struct recorded_books *recorded, char **ret_books_json);
+
+/* Then: the session of the last segment, or INTERN_NONE. */
+uint32_t recorded_books_last_session(const struct recorded_books *recorded);

@@ -192,9 +192,9 @@ static int find_time(const struct selection_time *time, const struct profile *pr
         return 0;
     }
     if (time->kind == SELECTION_OFFSET) {
-        *ret_ns = time->offset_ns > UINT64_MAX - profile->first_ns
-                      ? UINT64_MAX
-                      : profile->first_ns + time->offset_ns;
+        uint64_t origin_ns = profile->first_ns - profile->unselected_ns;
+        *ret_ns =
+            time->offset_ns > UINT64_MAX - origin_ns ? UINT64_MAX : origin_ns + time->offset_ns;
         return 0;
     }
     return find_wall_time(time, profile, ret_ns)
@@ -366,6 +366,23 @@ static int refuse_none(const struct selection *selection, const struct profile *
     return selection_explain_none(selection, profile, first_ns, last_ns, reterr);
 }
 
+/* Moves what a sample stands for to where the sample goes. */
+static void keep_value(struct profile *profile, size_t from, size_t to)
+{
+    if (profile->values != NULL) {
+        profile->values[to] = profile->values[from];
+    }
+}
+
+/* Adds up what the first samples stand for. */
+static void find_total(struct profile *profile, size_t count)
+{
+    profile->value_total = 0;
+    for (size_t i = 0; i < count && profile->values != NULL; i++) {
+        profile->value_total += profile->values[i];
+    }
+}
+
 int selection_apply(const struct selection *selection, struct profile *profile,
                     struct fault *reterr)
 {
@@ -393,12 +410,14 @@ int selection_apply(const struct selection *selection, struct profile *profile,
             is_selected(selection, profile, marks, &sample)) {
             first_ns = sample.time_ns < first_ns ? sample.time_ns : first_ns;
             last_ns = sample.time_ns > last_ns ? sample.time_ns : last_ns;
+            keep_value(profile, i, kept);
             profile->samples[kept++] = sample;
         }
     }
     if (kept == 0 && profile->sample_count > 0) {
         return refuse_none(selection, profile, marks, reterr);
     }
+    find_total(profile, kept);
     profile->unselected_count += profile->sample_count - kept;
     profile->sample_count = kept;
     profile->unselected_ns += kept == 0 ? 0 : first_ns - profile->first_ns;

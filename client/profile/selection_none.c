@@ -180,11 +180,11 @@ static void write_instead(FILE *file, struct counting *counting)
 static void write_times(FILE *file, const struct profile *profile, uint64_t first_ns,
                         uint64_t last_ns)
 {
+    uint64_t origin_ns = profile->first_ns - profile->unselected_ns;
     (void)fprintf(file,
                   "no sample is between these times; those that would be selected are from "
                   "%.3f s to %.3f s",
-                  (double)(first_ns - profile->first_ns) / 1e9,
-                  (double)(last_ns - profile->first_ns) / 1e9);
+                  (double)(first_ns - origin_ns) / 1e9, (double)(last_ns - origin_ns) / 1e9);
 }
 
 int selection_explain_none(const struct selection *selection, const struct profile *profile,

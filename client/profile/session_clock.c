@@ -61,23 +61,6 @@ static void clocks_done(struct clocks *clocks)
     free(clocks->later_ns);
 }
 
-/* Gives each segment its session: that of the segment before it, if it tells none, and at the
- * beginning that of the next one. Returns the last, or INTERN_NONE. */
-static uint32_t fill_segments(struct recorded_books *recorded)
-{
-    uint32_t last = INTERN_NONE;
-    for (size_t i = 0; i < recorded->segment_count; i++) {
-        uint32_t session = recorded->of_segments[i];
-        bool is_told = session != INTERN_NONE && recorded->told[session].session_json != NULL;
-        for (size_t before = i; is_told && last == INTERN_NONE && before > 0; before--) {
-            recorded->of_segments[before - 1] = session;
-        }
-        last = is_told ? session : last;
-        recorded->of_segments[i] = last;
-    }
-    return last;
-}
-
 /* Finds the session whose machine was booted first, of several the last; or one that does not say
  * when that was. */
 static int find_base(struct clocks *clocks, struct recorded_books *recorded)
@@ -87,7 +70,7 @@ static int find_base(struct clocks *clocks, struct recorded_books *recorded)
     if (clocks->offsets_ns == NULL) {
         return -ENOMEM;
     }
-    clocks->base = fill_segments(recorded);
+    clocks->base = recorded_books_last_session(recorded);
     clocks->is_known = clocks->base != INTERN_NONE;
     for (size_t i = 0; i < count && clocks->is_known; i++) {
         const char *session_json = recorded->told[i].session_json;
@@ -154,14 +137,12 @@ static void move_times(struct profile *profile, const struct clocks *clocks)
         move(&profile->drops[i].first_ns, clocks, profile->drops[i].segment);
         move(&profile->drops[i].last_ns, clocks, profile->drops[i].segment);
     }
-    profile->first_ns = profile->sample_count == 0 ? 0 : UINT64_MAX;
-    profile->last_ns = 0;
+    for (size_t i = 0; i < profile->tables->first_count; i++) {
+        move(&profile->tables->first_ns[i], clocks, (uint32_t)i);
+    }
     for (size_t i = 0; i < profile->sample_count; i++) {
         struct profile_sample *sample = &profile->samples[i];
         move(&sample->time_ns, clocks, profile_task(profile, sample->task)->segment);
-        profile->first_ns =
-            sample->time_ns < profile->first_ns ? sample->time_ns : profile->first_ns;
-        profile->last_ns = sample->time_ns > profile->last_ns ? sample->time_ns : profile->last_ns;
     }
 }
 

@@ -19,8 +19,9 @@ bool session_clock_offset_ns(const char *session_json, int64_t *ret);
 
 /*
  * To be called once the recording has been read, before its tables are sealed. A segment that tells
- * no session is of the session of the one before it. Moves the sessions from `recorded` to the
- * profile, and names the one that has the clock. Where a session does not say what time of the day
- * it was, all times stay as they are, and so do those of a single session. Returns 0, or -ENOMEM.
+ * no session is of the session of the one before it (recorded_books_close()). Moves the sessions
+ * from `recorded` to the profile, and names the one that has the clock. Where a session does not
+ * say what time of the day it was, all times stay as they are, and so do those of a single session.
+ * Returns 0, or -ENOMEM.
  */
 int session_clock_unify(struct profile *profile, struct recorded_books *recorded);

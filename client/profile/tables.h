@@ -16,4 +16,7 @@ struct profile_tables {
     struct mappings mappings;
     struct symbols symbols;
     struct owners owners;
+    uint64_t *first_ns; /* owned; by segment: of its first sample of any event, or UINT64_MAX */
+    size_t first_capacity;
+    size_t first_count;
 };

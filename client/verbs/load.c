@@ -19,11 +19,12 @@ int complain_truncated(const char *path, const struct input_summary *input)
                     input->size_bytes);
 }
 
-static int load_profile(const char *path, enum profile_names names, struct profile **ret)
+static int load_profile(const struct load_request *request, struct profile **ret)
 {
     struct fault fault = {0};
     struct profile *profile = NULL;
-    if (profile_load(path, names, &profile, &fault) < 0) {
+    const char *path = request->path;
+    if (profile_load(path, request->names, request->selection->event, &profile, &fault) < 0) {
         return complain("%s", fault.text);
     }
     *ret = profile;
@@ -109,7 +110,7 @@ static int load_detail(const char *path, enum load_detail detail, struct profile
 int load_recording(const struct load_request *request, struct profile **ret)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
-    int status = load_profile(request->path, request->names, &profile);
+    int status = load_profile(request, &profile);
     *ret = NULL;
     if (profile == NULL) {
         return status;

@@ -45,7 +45,7 @@ client/cli/*                  common json                             | cjson zl
 client/status/*               common json library cli                 | cjson
 client/recording/*            common json fxt                         | cjson zlib
 client/profile/demangle.*     common                                  | iberty
-client/profile/*              common json fxt recording               | cjson
+client/profile/*              common json config fxt recording        | cjson
 client/lines/*                common symbolize profile                | elf kernel
 client/doctor/*               common json library cli status recording profile lines | cjson kernel perf_event
 client/naming/*               common config cli doctor                |

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct profile *profile = NULL;
     FILE *nowhere = fopen("/dev/null", "w");
-    if (nowhere != NULL && profile_load_memory(bytes, size, &profile, NULL) == 0) {
+    if (nowhere != NULL && profile_load_memory(bytes, size, NULL, &profile, NULL) == 0) {
         for (enum report_by by = REPORT_BY_FUNCTION; by <= REPORT_BY_LINE; by++) {
             check_report(profile, by, nowhere);
         }

@@ -40,7 +40,7 @@ void loaded_recording_init(struct loaded_recording *loaded, const uint8_t *bytes
 {
     struct profile *profile = NULL;
     struct fault fault = {0};
-    if (profile_load_memory(bytes, size_bytes, &profile, &fault) < 0) {
+    if (profile_load_memory(bytes, size_bytes, NULL, &profile, &fault) < 0) {
         fail_msg("%s", fault.text);
     }
     assert_false(profile->input.truncated);

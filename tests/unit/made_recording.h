@@ -214,7 +214,7 @@ static inline struct profile *load_recording(struct recording *recording)
     struct fault fault = {0};
     assert_true(fxt_writer_ok(&recording->writer));
     int r = profile_load_memory((const uint8_t *)recording->memory, recording->writer.used_bytes,
-                                &profile, &fault);
+                                NULL, &profile, &fault);
     free(recording);
     if (r < 0) {
         fail_msg("%s", fault.text);

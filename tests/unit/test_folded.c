@@ -128,7 +128,7 @@ TEST(gives_the_tasks_of_each_segment_a_track_of_their_own)
         memcpy(bytes + at, recording->memory, part_bytes);
         at += part_bytes;
     }
-    assert_int_equal(profile_load_memory(bytes, size_bytes, &profile, NULL), 0);
+    assert_int_equal(profile_load_memory(bytes, size_bytes, NULL, &profile, NULL), 0);
     assert_int_equal(profile->sample_count, 4);
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);

@@ -334,7 +334,7 @@ TEST(reads_up_to_where_a_recording_is_cut)
     for (size_t cut = whole_bytes; cut <= recording->writer.used_bytes; cut++) {
         struct profile *profile = NULL;
         assert_int_equal(
-            profile_load_memory((const uint8_t *)recording->memory, cut, &profile, NULL), 0);
+            profile_load_memory((const uint8_t *)recording->memory, cut, NULL, &profile, NULL), 0);
         bool is_whole = cut == whole_bytes || cut == recording->writer.used_bytes;
         assert_int_equal(profile->input.truncated, !is_whole);
         assert_int_equal(profile->sample_count, cut == recording->writer.used_bytes ? 2 : 1);
@@ -347,8 +347,8 @@ static void assert_refused(const char *bytes, size_t size_bytes, const char *exp
 {
     struct profile *profile = NULL;
     struct fault fault = {0};
-    assert_int_equal(profile_load_memory((const uint8_t *)bytes, size_bytes, &profile, &fault),
-                     -EBADMSG);
+    assert_int_equal(
+        profile_load_memory((const uint8_t *)bytes, size_bytes, NULL, &profile, &fault), -EBADMSG);
     assert_null(profile);
     assert_contains(fault.text, expected);
 }
@@ -368,8 +368,9 @@ TEST(shows_what_stands_before_the_damage)
     size_t good_bytes = recording->writer.used_bytes;
     recording->memory[good_bytes / 8] = 0; /* a record of no size */
     struct profile *profile = NULL;
-    assert_int_equal(
-        profile_load_memory((const uint8_t *)recording->memory, good_bytes + 8, &profile, NULL), 0);
+    assert_int_equal(profile_load_memory((const uint8_t *)recording->memory, good_bytes + 8, NULL,
+                                         &profile, NULL),
+                     0);
     assert_true(profile->input.damaged);
     assert_false(profile->input.truncated);
     assert_int_equal(profile->input.size_bytes, good_bytes);
@@ -403,20 +404,20 @@ TEST(reads_gzip_of_several_members_and_sees_it_cut_or_damaged)
     size_t second = compress_bytes(from + half_bytes, recording->writer.used_bytes - half_bytes,
                                    bytes + first, sizeof bytes - first);
     struct profile *profile = NULL;
-    assert_int_equal(profile_load_memory(bytes, first + second, &profile, NULL), 0);
+    assert_int_equal(profile_load_memory(bytes, first + second, NULL, &profile, NULL), 0);
     assert_int_equal(profile->sample_count, 1);
     assert_false(profile->input.truncated);
     profile = profile_free(profile);
-    assert_int_equal(profile_load_memory(bytes, first + second - 1, &profile, NULL), 0);
+    assert_int_equal(profile_load_memory(bytes, first + second - 1, NULL, &profile, NULL), 0);
     assert_true(profile->input.truncated);
     profile = profile_free(profile);
     bytes[first + second - 8] ^= 1; /* its checksum */
-    assert_int_equal(profile_load_memory(bytes, first + second, &profile, NULL), 0);
+    assert_int_equal(profile_load_memory(bytes, first + second, NULL, &profile, NULL), 0);
     assert_true(profile->input.damaged);
     assert_int_equal(profile->sample_count, 1);
     profile = profile_free(profile);
     bytes[first] = 0; /* where the second member begins */
-    assert_int_equal(profile_load_memory(bytes, first + second, &profile, NULL), 0);
+    assert_int_equal(profile_load_memory(bytes, first + second, NULL, &profile, NULL), 0);
     assert_true(profile->input.damaged);
     assert_int_equal(profile->sample_count, 0);
     (void)profile_free(profile);

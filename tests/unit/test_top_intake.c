@@ -147,7 +147,7 @@ TEST_MADE(struct top_intake *intake, saves_a_recording, top_intake_new(UINT64_C(
     assert_int_equal(give(intake, recording), 0);
     assert_int_equal(top_intake_save(intake, path, &samples, &fault), 0);
     assert_int_equal(samples, 10);
-    assert_int_equal(profile_load(path, PROFILE_NAMES_READABLE, &profile, &fault), 0);
+    assert_int_equal(profile_load(path, PROFILE_NAMES_READABLE, NULL, &profile, &fault), 0);
     assert_int_equal(profile->sample_count, 10);
     (void)profile_free(profile);
     assert_true(top_intake_save(intake, "/nowhere/at/all.fxt", &samples, &fault) < 0);

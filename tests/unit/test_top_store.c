@@ -76,8 +76,8 @@ static const char *names_in(const struct top_store *store)
     text[0] = '\0';
     assert_non_null(copy);
     assert_int_equal(top_store_walk(store, copy_bytes, copy), 0);
-    if (profile_load_memory((const uint8_t *)copy->memory, copy->size_bytes, &profile, &fault) <
-        0) {
+    if (profile_load_memory((const uint8_t *)copy->memory, copy->size_bytes, NULL, &profile,
+                            &fault) < 0) {
         fail_msg("%s", fault.text);
     }
     for (size_t i = 0; i < profile->sample_count; i++) {

@@ -19,6 +19,7 @@
 #include "fxt_format.h"
 #include "inlines.h"
 #include "intern.h"
+#include "profile_event.h"
 #include "recording.h"
 #include "unnamed.h"
 
@@ -37,6 +38,9 @@
  * size. Where its stacks lie may take half as much again. */
 #define PROFILE_MADE_BYTES (UINT64_C(64) << 20)
 #define PROFILE_MADE_RATIO 16
+
+/* All values together are at most so much. */
+#define PROFILE_TOTAL_MAX ((uint64_t)INT64_MAX)
 
 /* Some of the values of a sample's quality. */
 #define PROFILE_QUALITY_COMPLETE 1
@@ -138,6 +142,10 @@ struct profile {
     struct profile_sample *samples; /* owned; in the order of the file */
     size_t sample_capacity;
     size_t sample_count;
+    struct profile_event event; /* which all samples are of */
+    uint64_t *values;           /* owned; by sample: what it stands for, above 0; or NULL: 1 */
+    size_t value_capacity;
+    uint64_t value_total; /* where there are values; profile_total() */
     struct intern texts;
     struct intern tasks;            /* struct profile_task; of samples, and of them before they
                                      * were resolved */
@@ -163,6 +171,9 @@ struct profile {
     char *session_json;
     char **session_jsons; /* owned, as what is in it; those of all sessions, as they came first */
     size_t session_count;
+    char **event_names; /* owned, as what is in it; of the recording's events, the clock first */
+    size_t event_capacity;
+    size_t event_count;
     char *books_json;           /* owned; the books of all sessions as one object, or NULL */
     struct profile_drop *drops; /* owned; in the order of the file */
     size_t drop_capacity;
@@ -173,7 +184,8 @@ struct profile {
     uint64_t orphan_completion_count; /* completions of nothing */
     uint64_t unknown_module_count;    /* Mmap records whose module was never told */
     uint64_t unselected_count;        /* samples that were taken away (selection.h) */
-    uint64_t unselected_ns;           /* from the first sample of all to the first that is left */
+    uint64_t unselected_ns;           /* from the first sample of all, of any event, to the first
+                                       * that is left */
     uint64_t first_ns;                /* of the samples; 0 when there are none */
     uint64_t last_ns;
     struct input_summary input;
@@ -186,15 +198,15 @@ enum profile_names {
 };
 
 /*
- * Reads a recording: "-" is standard input. Returned: profile_free(). Returns 0, or -errno with a
- * sentence in `reterr`. A recording that ends within a record is read up to there, and
- * input.truncated says so.
+ * Reads a recording: "-" is standard input. `event` is the one whose samples are taken, as a user
+ * names it; NULL: the clock. Returned: profile_free(). Returns 0, or -errno with a sentence in
+ * `reterr`. A recording that ends within a record is read up to there, and input.truncated says so.
  */
-int profile_load(const char *path, enum profile_names names, struct profile **ret,
-                 struct fault *reterr);
+int profile_load(const char *path, enum profile_names names, const char *event,
+                 struct profile **ret, struct fault *reterr);
 /* The same, with readable names. */
-int profile_load_memory(const uint8_t *bytes, size_t size_bytes, struct profile **ret,
-                        struct fault *reterr);
+int profile_load_memory(const uint8_t *bytes, size_t size_bytes, const char *event,
+                        struct profile **ret, struct fault *reterr);
 struct profile *profile_free(struct profile *profile);
 void profile_freep(struct profile **profile);
 
@@ -206,6 +218,25 @@ int profile_resolve(struct profile *profile);
 /* What is made of the recording by now, and what may be. */
 uint64_t profile_made_bytes(const struct profile *profile);
 uint64_t profile_made_bytes_max(const struct profile *profile);
+
+/* What a sample stands for, by its number: ticks of the clock, or units of another event. */
+static inline uint64_t profile_value(const struct profile *profile, size_t sample)
+{
+    return profile->values == NULL ? 1 : profile->values[sample];
+}
+
+/* The same of one of the profile's own. */
+static inline uint64_t profile_value_of(const struct profile *profile,
+                                        const struct profile_sample *sample)
+{
+    return profile_value(profile, (size_t)(sample - profile->samples));
+}
+
+/* What all samples stand for. */
+static inline uint64_t profile_total(const struct profile *profile)
+{
+    return profile->values == NULL ? profile->sample_count : profile->value_total;
+}
 
 /* What makes names readable; borrowed. */
 struct demangler *profile_demangler(struct profile *profile);

@@ -38,8 +38,9 @@ struct selection_time {
     int second;
 };
 
-/* All zero selects everything. Texts are borrowed. */
+/* All zero selects everything of the clock. Texts are borrowed. */
 struct selection {
+    const char *event;          /* which a profile is loaded of; NULL: the clock */
     struct selection_time from; /* the first that is selected */
     struct selection_time to;   /* the first that is not any more */
     uint64_t pids[SELECTION_MAX];
@@ -58,6 +59,7 @@ struct selection {
     size_t cgroup_count;
 };
 
+/* Whether all samples of the event are selected. */
 bool selection_is_empty(const struct selection *selection);
 
 /*

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The event that the samples of a profile are of. Of the clock a sample stands for a tick; of
+ * another event it stands for so many of the event's unit: its weight, times the event's period.
+ */
+
+#include "event_code.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROFILE_EVENT_CLOCK "cpu-clock"
+
+struct profile_event {
+    char *name; /* owned; as the recording has it, "page-faults" */
+    char *unit; /* owned; "ns", "faults" */
+    bool is_clock;
+    bool is_time; /* the unit is nanoseconds; the clock's values are ticks all the same */
+    bool is_wait; /* a sample is the whole of a wait that ended then: "off-cpu", "preempted" */
+};
+
+/*
+ * Whether a user who writes `wanted` means the event that a recording calls `name`: names are those
+ * of `profctl record -e`, with perf's other ones ("cs" for "context-switches").
+ */
+bool profile_event_is_meant(const char *wanted, const char *name);
+
+/* The numbers by which the kernel knows the event. False, and nothing is written: it does not, as
+ * it knows no wait. */
+bool profile_event_code(const struct profile_event *event, struct event_code *ret);
+
+/* Returns 0, or -ENOMEM. */
+int profile_event_set(struct profile_event *event, const char *name, const char *unit);
+void profile_event_done(struct profile_event *event);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What an event is called, and whether two names mean the same one.
+ */
+#include "profile_event.h"
+
+#include "event_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool profile_event_is_meant(const char *wanted, const char *name)
+{
+    struct event_code a;
+    struct event_code b;
+    if (strcmp(wanted, name) == 0) {
+        return true;
+    }
+    return event_names_find(wanted, "", &a, NULL) == 0 &&
+           event_names_find(name, "", &b, NULL) == 0 && a.type != EVENT_OF_PMU &&
+           a.type == b.type && a.config == b.config && a.exclude_user == b.exclude_user &&
+           a.exclude_kernel == b.exclude_kernel;
+}
+
+bool profile_event_code(const struct profile_event *event, struct event_code *ret)
+{
+    struct event_code code;
+    bool is_known = event_names_find(event->name, "", &code, NULL) == 0;
+    if (is_known) {
+        *ret = code;
+    }
+    return is_known;
+}
+
+int profile_event_set(struct profile_event *event, const char *name, const char *unit)
+{
+    profile_event_done(event);
+    *event = (struct profile_event){
+        .name = strdup(name),
+        .unit = strdup(unit),
+        .is_clock = strcmp(name, PROFILE_EVENT_CLOCK) == 0,
+        .is_time = strcmp(unit, "ns") == 0,
+        .is_wait = strcmp(name, "off-cpu") == 0 || strcmp(name, "preempted") == 0,
+    };
+    return event->name == NULL || event->unit == NULL ? -ENOMEM : 0;
+}
+
+void profile_event_done(struct profile_event *event)
+{
+    free(event->name);
+    free(event->unit);
+    *event = (struct profile_event){0};
+}
