@@ -10,6 +10,7 @@
 #include "text_out.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* A member of the object, 0 where it has none or less. */
 static uint64_t number(const cJSON *object, const char *member)
@@ -46,17 +47,45 @@ static void print_shared(FILE *file, const cJSON *total)
     }
 }
 
+static bool is_time(const cJSON *event)
+{
+    return strcmp(text(event, "unit", "events"), "ns") == 0;
+}
+
+/* What was counted: "30000 faults", or a time. */
+static void print_amount(FILE *file, const cJSON *event, uint64_t amount)
+{
+    char words[32];
+    if (is_time(event)) {
+        (void)fputs(text_amount(amount, "ns", words, sizeof words), file);
+        return;
+    }
+    (void)fprintf(file, "%" PRIu64 " ", amount);
+    text_print(file, text(event, "unit", "events"));
+}
+
+/* What samples stand for: the unit was said before, but for that of a time. */
+static void print_sampled(FILE *file, const cJSON *event, uint64_t amount)
+{
+    if (is_time(event)) {
+        print_amount(file, event, amount);
+    } else {
+        (void)fprintf(file, "%" PRIu64, amount);
+    }
+}
+
 static void print_event(FILE *file, const cJSON *event)
 {
     char count[TEXT_COUNT_BYTES];
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(event, "total");
     text_print(file, text(event, "event", "[unknown]"));
-    (void)fprintf(file, ": %" PRIu64 " ", number(total, "counted"));
-    text_print(file, text(event, "unit", "events"));
+    (void)fputs(": ", file);
+    print_amount(file, event, number(total, "counted"));
     (void)fprintf(file, " counted; %s, of which %" PRIu64 " kept",
                   text_samples(number(total, "received"), count), number(total, "kept"));
     if (number(total, "sampled") > 0) {
-        (void)fprintf(file, ", stand for %" PRIu64, number(total, "sampled"));
+        (void)fputs(", stand for ", file);
+        print_sampled(file, event, number(total, "sampled"));
     }
     if (number(total, "lost") > 0) {
         (void)fprintf(file, "; %s lost", text_samples(number(total, "lost"), count));
@@ -68,6 +97,17 @@ static void print_event(FILE *file, const cJSON *event)
     print_time(file, total, "held_back_ns", "held back by max_event_rate_hz");
     print_shared(file, total);
     (void)fputc('\n', file);
+}
+
+void books_events_write_one(FILE *file, const cJSON *books, const char *name)
+{
+    const cJSON *event = NULL;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(books, "events"))
+    {
+        if (strcmp(text(event, "event", ""), name) == 0) {
+            print_event(file, event);
+        }
+    }
 }
 
 void books_events_write(FILE *file, const cJSON *books)

@@ -7,3 +7,6 @@
 /* What the books (borrowed; NULL: none) have of events beside the clock, a line each; nothing where
  * there is none. Of books_print.c only. */
 void books_events_write(FILE *file, const cJSON *books);
+
+/* The same of one event. */
+void books_events_write_one(FILE *file, const cJSON *books, const char *name);

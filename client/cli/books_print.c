@@ -514,6 +514,37 @@ bool books_print_total(const char *books_json, const char *member, int64_t *ret)
     return read_count(cJSON_GetObjectItemCaseSensitive(books, "total"), member, ret);
 }
 
+void books_print_event_brief(const struct page *page, const char *books_json, const char *event)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    struct page_text text;
+    if (page_text_begin(&text)) {
+        books_events_write_one(text.file, books, event);
+        page_text_end(&text, page, PAGE_PLAIN);
+    }
+}
+
+bool books_print_event(const char *books_json, const char *event, const char *member, int64_t *ret)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    bool is_period = strcmp(member, "period") == 0;
+    bool is_found = false;
+    const cJSON *line = NULL;
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(books, "events"))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "event"));
+        const cJSON *holder = is_period ? line : cJSON_GetObjectItemCaseSensitive(line, "total");
+        int64_t value = 0;
+        if (name == NULL || strcmp(name, event) != 0 || !read_count(holder, member, &value)) {
+            continue;
+        }
+        bool differs = is_period && is_found && *ret != value;
+        *ret = differs ? 0 : is_period ? value : value + (is_found ? *ret : 0);
+        is_found = true;
+    }
+    return is_found;
+}
+
 /* "16 received, 2 missed": the terms of a list that are not 0. */
 static void print_terms(FILE *file, const cJSON *total, const char *const *terms, size_t count)
 {

@@ -148,6 +148,59 @@ const char *text_samples(uint64_t count, char *into)
     return into;
 }
 
+/* The digits with a comma behind each thousand. `into` has room for 32 bytes. */
+static const char *group_digits(uint64_t amount, char *into)
+{
+    char digits[32];
+    size_t count = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, amount);
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && (count - i) % 3 == 0) {
+            into[used++] = ',';
+        }
+        into[used++] = digits[i];
+    }
+    into[used] = '\0';
+    return into;
+}
+
+/* How many bytes of a unit's plural its singular has: "faults", "switches", "misses". */
+static size_t singular_bytes(const char *unit)
+{
+    size_t bytes = strlen(unit);
+    bool has_es =
+        bytes > 3 && (strcmp(unit + bytes - 3, "hes") == 0 || strcmp(unit + bytes - 3, "ses") == 0);
+    return has_es ? bytes - 2 : bytes > 1 && unit[bytes - 1] == 's' ? bytes - 1 : bytes;
+}
+
+static const char *text_time(uint64_t time_ns, char *into, size_t capacity)
+{
+    static const struct {
+        uint64_t ns;
+        const char *name;
+    } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (time_ns >= units[i].ns) {
+            (void)snprintf(into, capacity, "%.3f %s", (double)time_ns / (double)units[i].ns,
+                           units[i].name);
+            return into;
+        }
+    }
+    (void)snprintf(into, capacity, "%" PRIu64 " ns", time_ns);
+    return into;
+}
+
+const char *text_amount(uint64_t amount, const char *unit, char *into, size_t capacity)
+{
+    char digits[32];
+    if (strcmp(unit, "ns") == 0) {
+        return text_time(amount, into, capacity);
+    }
+    size_t unit_bytes = amount == 1 ? singular_bytes(unit) : strlen(unit);
+    (void)snprintf(into, capacity, "%s %.*s", group_digits(amount, digits), (int)unit_bytes, unit);
+    return into;
+}
+
 const char *text_size(uint64_t size_bytes, char *into)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};

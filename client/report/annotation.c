@@ -114,7 +114,7 @@ static int mark_frames(struct builder *builder, const char *function)
         }
     }
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        builder->chain_counts[profile->samples[i].chain]++;
+        builder->chain_counts[profile->samples[i].chain] += profile_value(profile, i);
     }
     return r;
 }
@@ -186,9 +186,15 @@ static void describe(struct builder *builder)
     }
 }
 
-/* Counts samples at a place, once for each `number` of a chain or a sample. */
-static int count_place(struct builder *builder, const struct row_key *key, uint64_t number,
-                       uint64_t samples, bool is_self)
+/* What is counted at each place that a chain or a sample is at. */
+struct counted {
+    uint64_t number; /* of the chain or sample, + 1: it counts once at a place */
+    uint64_t value;
+    bool is_self;
+};
+
+static int count_place(struct builder *builder, const struct row_key *key,
+                       const struct counted *counted)
 {
     struct annotation *annotation = builder->annotation;
     uint32_t item = 0;
@@ -204,9 +210,9 @@ static int count_place(struct builder *builder, const struct row_key *key, uint6
         builder->row_last[item] = 0;
         annotation->row_count++;
     }
-    row->self += is_self ? samples : 0;
-    row->total += builder->row_last[item] == number ? 0 : samples;
-    builder->row_last[item] = number;
+    row->self += counted->is_self ? counted->value : 0;
+    row->total += builder->row_last[item] == counted->number ? 0 : counted->value;
+    builder->row_last[item] = counted->number;
     return 0;
 }
 
@@ -222,8 +228,9 @@ static int count_lines(struct builder *builder)
             const struct profile_frame *frame = profile_frame(profile, frames[i]);
             const struct row_key key = {.file = frame->line > 0 ? frame->file : INTERN_NONE,
                                         .line = frame->file == INTERN_NONE ? 0 : frame->line};
+            const struct counted counted = {chain + 1, builder->chain_counts[chain], i == 0};
             if (builder->of_frame[frames[i]] == builder->chosen) {
-                r = count_place(builder, &key, chain + 1, builder->chain_counts[chain], i == 0);
+                r = count_place(builder, &key, &counted);
             }
         }
     }
@@ -250,9 +257,9 @@ static struct part_key find_part(const struct profile *profile, const struct pro
     return key;
 }
 
-/* Counts a sample in a part, once for each `number`. */
-static int count_part(struct builder *builder, const struct part_key *key, uint64_t number,
-                      bool is_self, uint32_t *ret_part)
+/* Counts a sample in a part, once. */
+static int count_part(struct builder *builder, const struct part_key *key,
+                      const struct counted *counted, uint32_t *ret_part)
 {
     struct annotation *annotation = builder->annotation;
     uint32_t item = 0;
@@ -268,9 +275,9 @@ static int count_part(struct builder *builder, const struct part_key *key, uint6
         builder->part_last[item] = 0;
         annotation->part_count++;
     }
-    part->self += is_self;
-    part->total += builder->part_last[item] != number;
-    builder->part_last[item] = number;
+    part->self += counted->is_self ? counted->value : 0;
+    part->total += builder->part_last[item] != counted->number ? counted->value : 0;
+    builder->part_last[item] = counted->number;
     *ret_part = item;
     return 0;
 }
@@ -282,9 +289,10 @@ static int count_sample(struct builder *builder, size_t number)
     const struct profile_sample *sample = &builder->profile->samples[number];
     struct place_walk walk;
     struct stack_place place;
+    struct counted counted = {number + 1, profile_value(builder->profile, number), true};
     int r = 0;
     place_walk_begin(&walk, builder->profile, sample);
-    for (bool is_leaf = true; r == 0 && place_walk_next(&walk, &place); is_leaf = false) {
+    for (; r == 0 && place_walk_next(&walk, &place); counted.is_self = false) {
         struct module_address at;
         bool is_in = false;
         for (size_t i = 0; i < place.frame_count; i++) {
@@ -295,8 +303,8 @@ static int count_sample(struct builder *builder, size_t number)
         }
         struct row_key key = {.address = at.address, .file = INTERN_NONE};
         const struct part_key part = find_part(builder->profile, sample, &place, &at);
-        r = count_part(builder, &part, number + 1, is_leaf, &key.part);
-        r = r == 0 ? count_place(builder, &key, number + 1, 1, is_leaf) : r;
+        r = count_part(builder, &part, &counted, &key.part);
+        r = r == 0 ? count_place(builder, &key, &counted) : r;
     }
     return r;
 }
@@ -448,7 +456,7 @@ int annotation_build(const struct profile *profile, const char *function, struct
     *ret = (struct annotation){
         .module = INTERN_NONE,
         .build_id = INTERN_NONE,
-        .sample_count = profile->sample_count,
+        .whole = profile_total(profile),
         .missing_source = INTERN_NONE,
     };
     cleanup_(builder_done) struct builder builder = {.profile = profile, .annotation = ret};

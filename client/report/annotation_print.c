@@ -8,6 +8,7 @@
 
 #include "annotation_source.h"
 #include "json_out.h"
+#include "measure.h"
 #include "percent.h"
 #include "text_out.h"
 
@@ -29,7 +30,7 @@ struct listing {
 
 static void print_percent(const struct listing *listing, uint64_t samples, bool may_be_hot)
 {
-    double percent = percent_of(samples, listing->annotation->sample_count);
+    double percent = percent_of(samples, listing->annotation->whole);
     bool is_hot = may_be_hot && percent >= HOT_PERCENT;
     if (samples == 0) {
         (void)fputs("         ", listing->page->file);
@@ -232,9 +233,10 @@ static void print_part_name(const struct page *page, const struct profile *profi
     if (part->range.start < part->range.end) {
         (void)fprintf(text.file, " at %#" PRIx64, part->range.start);
     }
-    (void)fprintf(text.file, ": %.2f %% of the samples, %.2f %% with what was called there.\n",
-                  percent_of(part->self, annotation->sample_count),
-                  percent_of(part->total, annotation->sample_count));
+    (void)fprintf(text.file, ": %.2f %% of the ", percent_of(part->self, annotation->whole));
+    text_print(text.file, measure_whole(&profile->event));
+    (void)fprintf(text.file, ", %.2f %% with what was called there.\n",
+                  percent_of(part->total, annotation->whole));
     page_text_end(&text, page, PAGE_PLAIN);
 }
 
@@ -273,12 +275,15 @@ static void write_heading(FILE *file, const struct profile *profile,
         (void)fputs(" with build-id ", file);
         text_print(file, profile_text(profile, annotation->build_id));
     }
-    (void)fprintf(file, ": %.2f %% of the samples, %.2f %% with what it called.",
-                  percent_of(annotation->self, annotation->sample_count),
-                  percent_of(annotation->total, annotation->sample_count));
+    (void)fprintf(file, ": %.2f %% of the ", percent_of(annotation->self, annotation->whole));
+    text_print(file, measure_whole(&profile->event));
+    (void)fprintf(file, ", %.2f %% with what it called.",
+                  percent_of(annotation->total, annotation->whole));
     if (annotation->other_count > 0) {
-        (void)fprintf(file, " %zu more functions match, with fewer samples.",
-                      annotation->other_count);
+        (void)fprintf(file, " %zu more functions match, with %s ", annotation->other_count,
+                      measure_is_one(&profile->event) ? "less" : "fewer");
+        text_print(file, measure_whole(&profile->event));
+        (void)fputs(".", file);
     }
     if (annotation->other_build_count > 0) {
         (void)fprintf(file, " Of them %zu in other builds of the module.",
@@ -369,8 +374,8 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     json_out_string(out, "text", text_of(annotation, row));
     json_out_u64(out, "self", row->self);
     json_out_u64(out, "total", row->total);
-    json_out_percent(out, "self_percent", row->self, annotation->sample_count);
-    json_out_percent(out, "total_percent", row->total, annotation->sample_count);
+    json_out_percent(out, "self_percent", row->self, annotation->whole);
+    json_out_percent(out, "total_percent", row->total, annotation->whole);
     json_out_end(out, '}');
 }
 

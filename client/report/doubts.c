@@ -9,6 +9,8 @@
 #include "books_print.h"
 #include "cleanup.h"
 #include "doctor.h"
+#include "doubts_events.h"
+#include "measure.h"
 #include "percent.h"
 #include "text_out.h"
 
@@ -29,18 +31,15 @@
 #define FEW_SAMPLES       385 /* for 5 points, rounded up */
 #define POINTS_OF_SAMPLES (1.96 * 50)
 
-/* Writes a clause, or nothing. */
-typedef void clause_fn(const struct profile *profile, const struct summary *summary, FILE *file);
-
 static void few_samples(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     char count[TEXT_COUNT_BYTES];
-    (void)profile;
-    if (summary->sample_count > 0 && summary->sample_count < FEW_SAMPLES) {
+    if (summary->sample_count > 0 && summary->effective_count < FEW_SAMPLES &&
+        !doubts_event_is_whole(profile)) {
         (void)fprintf(file, "%s %s few: shares are within about %.0f points of the true ones",
                       text_samples(summary->sample_count, count),
                       summary->sample_count == 1 ? "is" : "are",
-                      POINTS_OF_SAMPLES / sqrt((double)summary->sample_count));
+                      POINTS_OF_SAMPLES / sqrt(summary->effective_count));
     }
 }
 
@@ -172,9 +171,9 @@ static void truncated_stacks(const struct profile *profile, const struct summary
 {
     uint64_t cut = summary->truncated_count - summary->stitched_count;
     (void)profile;
-    if (percent_of(cut, summary->sample_count) > DOUBT_PERCENT) {
+    if (percent_of(cut, summary->total) > DOUBT_PERCENT) {
         (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])",
-                      percent_of(cut, summary->sample_count));
+                      percent_of(cut, summary->total));
     }
 }
 
@@ -182,35 +181,40 @@ static void guessed_stacks(const struct profile *profile, const struct summary *
 {
     uint64_t guessed = summary->unproved_count + summary->stitched_count;
     (void)profile;
-    if (percent_of(guessed, summary->sample_count) > DOUBT_PERCENT) {
+    if (percent_of(guessed, summary->total) > DOUBT_PERCENT) {
         (void)fprintf(file, "%.1f %% of the stacks reach their root without proof of each frame",
-                      percent_of(guessed, summary->sample_count));
+                      percent_of(guessed, summary->total));
     }
+}
+
+/* "12.3 % of the samples were", "12.3 % of the waiting time was". */
+static void write_share(FILE *file, const struct profile *profile, const struct summary *summary,
+                        uint64_t part)
+{
+    (void)fprintf(file, "%.1f %% of the ", percent_of(part, summary->total));
+    text_print(file, measure_whole(&profile->event));
+    (void)fputs(measure_is_one(&profile->event) ? " was" : " were", file);
 }
 
 static void unseen_kernel(const struct profile *profile, const struct summary *summary, FILE *file)
 {
-    (void)profile;
-    if (percent_of(summary->kernel_unseen_count, summary->sample_count) > DOUBT_PERCENT) {
-        (void)fprintf(
-            file,
-            "%.1f %% of the samples were in the kernel, whose functions were not recorded; "
-            "the view shows what called it",
-            percent_of(summary->kernel_unseen_count, summary->sample_count));
+    if (percent_of(summary->kernel_unseen_count, summary->total) > DOUBT_PERCENT) {
+        write_share(file, profile, summary, summary->kernel_unseen_count);
+        (void)fputs(" in the kernel, whose functions were not recorded; the view shows what called "
+                    "it",
+                    file);
     }
 }
 
 static void made_code(const struct profile *profile, const struct summary *summary, FILE *file)
 {
-    if (percent_of(summary->made_count, summary->sample_count) <= DOUBT_PERCENT) {
+    if (percent_of(summary->made_count, summary->total) <= DOUBT_PERCENT) {
         return;
     }
     const char *command = profile_text(profile, summary->made_command);
     const char *remedy = doctor_name_made_code(command);
-    (void)fprintf(file,
-                  "%.1f %% of the samples were in code without names that a program made ([anon], "
-                  "[jit]), most in '",
-                  percent_of(summary->made_count, summary->sample_count));
+    write_share(file, profile, summary, summary->made_count);
+    (void)fputs(" in code without names that a program made ([anon], [jit]), most in '", file);
     text_print(file, command);
     (void)fprintf(file, "': %s",
                   remedy == NULL ? "a map /tmp/perf-PID.map or a jitdump would name it" : remedy);
@@ -219,32 +223,29 @@ static void made_code(const struct profile *profile, const struct summary *summa
 static void interpreted_code(const struct profile *profile, const struct summary *summary,
                              FILE *file)
 {
-    if (percent_of(summary->interpreted_count, summary->sample_count) > UNNAMED_PERCENT) {
+    if (percent_of(summary->interpreted_count, summary->total) > UNNAMED_PERCENT) {
         const struct profile_module *module = &profile->modules[summary->interpreter_module];
-        (void)fprintf(
-            file, "%.1f %% of the samples were in Python code, whose functions are not shown: %s",
-            percent_of(summary->interpreted_count, summary->sample_count),
-            doctor_name_interpreted(profile_text(profile, module->basename)));
+        write_share(file, profile, summary, summary->interpreted_count);
+        (void)fprintf(file, " in Python code, whose functions are not shown: %s",
+                      doctor_name_interpreted(profile_text(profile, module->basename)));
     }
 }
 
 static void unknown_memory(const struct profile *profile, const struct summary *summary, FILE *file)
 {
-    (void)profile;
-    if (percent_of(summary->unknown_count, summary->sample_count) > DOUBT_PERCENT) {
-        (void)fprintf(file,
-                      "%.1f %% of the samples were where nothing is known to be mapped ([unknown])",
-                      percent_of(summary->unknown_count, summary->sample_count));
+    if (percent_of(summary->unknown_count, summary->total) > DOUBT_PERCENT) {
+        write_share(file, profile, summary, summary->unknown_count);
+        (void)fputs(" where nothing is known to be mapped ([unknown])", file);
     }
 }
 
 static void unnamed_functions(const struct profile *profile, const struct summary *summary,
                               FILE *file)
 {
-    if (percent_of(summary->unnamed_count, summary->sample_count) > UNNAMED_PERCENT) {
+    if (percent_of(summary->unnamed_count, summary->total) > UNNAMED_PERCENT) {
         const struct profile_module *module = &profile->modules[summary->unnamed_module];
-        (void)fprintf(file, "%.1f %% of the samples were in functions without names, most in '",
-                      percent_of(summary->unnamed_count, summary->sample_count));
+        write_share(file, profile, summary, summary->unnamed_count);
+        (void)fputs(" in functions without names, most in '", file);
         text_print(file, profile_text(profile, module->basename));
         (void)fputs("', which lacks symbols", file);
     }
@@ -253,20 +254,23 @@ static void unnamed_functions(const struct profile *profile, const struct summar
 size_t doubts_find(const struct profile *profile, const struct summary *summary,
                    doubts_fn *on_doubt, void *userdata)
 {
-    static clause_fn *const clauses[] = {
+    static doubts_clause_fn *const clauses[] = {
         few_samples,         missing_samples,  missing_books,     missing_ticks, dropped_records,
         stacks_without_room, truncated_stacks, guessed_stacks,    unseen_kernel, unknown_memory,
         made_code,           interpreted_code, unnamed_functions,
     };
+    const size_t of_ticks = 5; /* the first so many are of the clock */
     size_t count = 0;
     for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++) {
+        bool is_replaced = !profile->event.is_clock && i > 0 && i < of_ticks;
+        doubts_clause_fn *clause = is_replaced ? doubts_of_events[i - 1] : clauses[i];
         cleanup_(freep) char *text = NULL;
         size_t text_bytes = 0;
         FILE *file = open_memstream(&text, &text_bytes);
         if (file == NULL) {
             continue;
         }
-        clauses[i](profile, summary, file);
+        clause(profile, summary, file);
         if (fclose(file) == 0 && text_bytes > 0) {
             on_doubt(text, userdata);
             count++;

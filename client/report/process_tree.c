@@ -271,7 +271,7 @@ int process_tree_walk(const struct profile *profile, double min_percent,
         .profile = profile,
         .on_row = on_row,
         .userdata = userdata,
-        .least = min_percent / 100 * (double)profile->sample_count,
+        .least = min_percent / 100 * (double)profile_total(profile),
     };
     int r = begin(&walk);
     if (r < 0) {
@@ -280,7 +280,7 @@ int process_tree_walk(const struct profile *profile, double min_percent,
     struct process_row all = {
         .number = walk.row_count++,
         .name = INTERN_NONE,
-        .total = profile->sample_count,
+        .total = profile_total(profile),
     };
     for (size_t i = 0; i < walk.lineage.count; i++) {
         all.process_count += walk.lineage.processes[i].total > 0;

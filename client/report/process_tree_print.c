@@ -9,6 +9,7 @@
 #include "process_tree.h"
 
 #include "json_out.h"
+#include "measure.h"
 #include "percent.h"
 #include "text_out.h"
 
@@ -45,7 +46,7 @@ static const char *name_of(const struct printing *printing, const struct process
 
 static void print_percent(const struct printing *printing, uint64_t samples, bool is_self)
 {
-    double percent = percent_of(samples, printing->summary->sample_count);
+    double percent = percent_of(samples, printing->summary->total);
     bool is_hot = percent >= HOT_PERCENT && is_self;
     if (samples == 0) {
         (void)fprintf(printing->page->file, "%7s  ", "");
@@ -134,9 +135,11 @@ int process_tree_print_text(const struct page *page, const struct profile *profi
                          (char[]){"in (): no sample of its own; shown for what it made"});
     }
     if (r == 0 && printing.cut_count > 0) {
-        char count[TEXT_COUNT_BYTES];
-        (void)fprintf(page->file, "cut: %" PRIu64 " rows below %g %%, %s; --min 0 shows all\n",
-                      printing.cut_count, min_percent, text_samples(printing.cut_samples, count));
+        char amount[MEASURE_WORDS_BYTES];
+        (void)fprintf(page->file, "cut: %" PRIu64 " rows below %g %%, ", printing.cut_count,
+                      min_percent);
+        text_print(page->file, measure_words(&profile->event, printing.cut_samples, amount));
+        (void)fputs("; --min 0 shows all\n", page->file);
     }
     (void)fputc('\n', page->file);
     return r;
@@ -172,8 +175,8 @@ static void on_json_row(const struct process_row *row, void *userdata)
     json_out_u64(out, "self", row->self);
     json_out_u64(out, "cut", row->cut_samples);
     json_out_u64(out, "cut_rows", row->cut_count);
-    json_out_percent(out, "total_percent", row->total, printing->summary->sample_count);
-    json_out_percent(out, "self_percent", row->self, printing->summary->sample_count);
+    json_out_percent(out, "total_percent", row->total, printing->summary->total);
+    json_out_percent(out, "self_percent", row->self, printing->summary->total);
     json_out_end(out, '}');
 }
 

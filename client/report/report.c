@@ -173,7 +173,7 @@ static int build_from_frames(struct builder *builder)
         return -ENOMEM;
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
-        builder->chain_counts[profile->samples[i].chain]++;
+        builder->chain_counts[profile->samples[i].chain] += profile_value(profile, i);
     }
     builder->report->keys_are_of = REPORT_KEYS_OF_CHAINS;
     for (size_t i = 0; i < chain_count; i++) {
@@ -274,10 +274,10 @@ static int find_sample_row(struct builder *builder, const struct profile_sample 
     return r;
 }
 
-static void count_in(struct report *report, uint32_t row)
+static void count_in(struct report *report, uint32_t row, uint64_t value)
 {
-    report->rows[row].self++;
-    report->rows[row].total++;
+    report->rows[row].self += value;
+    report->rows[row].total += value;
 }
 
 static int build_from_tasks(struct builder *builder)
@@ -299,7 +299,7 @@ static int build_from_tasks(struct builder *builder)
             find_sample_row(builder, sample, &keys[sample->task]) < 0) {
             return -ENOMEM;
         }
-        count_in(builder->report, keys[sample->task]);
+        count_in(builder->report, keys[sample->task], profile_value(profile, i));
     }
     return 0;
 }
@@ -316,7 +316,7 @@ static int build_from_samples(struct builder *builder)
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         r = find_sample_row(builder, &profile->samples[i], &builder->report->keys[i]);
         if (r == 0) {
-            count_in(builder->report, builder->report->keys[i]);
+            count_in(builder->report, builder->report->keys[i], profile_value(profile, i));
         }
     }
     return r;
@@ -365,7 +365,7 @@ static void drop_empty_rows(struct report *report)
 int report_build(const struct profile *profile, enum report_by by, enum report_sort sort,
                  struct report *ret)
 {
-    *ret = (struct report){.by = by, .sort = sort, .sample_count = profile->sample_count};
+    *ret = (struct report){.by = by, .sort = sort, .total = profile_total(profile)};
     cleanup_(builder_done) struct builder builder = {.profile = profile, .report = ret};
     int r = 0;
     switch (by) {

@@ -7,6 +7,7 @@
  */
 #include "cleanup.h"
 #include "json_out.h"
+#include "measure.h"
 #include "percent.h"
 #include "report.h"
 #include "text_out.h"
@@ -19,8 +20,7 @@
 #define COLUMNS_MAX         ((size_t)4)
 #define CELL_BYTES          ((size_t)512)
 #define FILE_BYTES          480
-#define NUMBERS_WIDTH       ((size_t)38) /* of the columns before the texts, with the gap behind them */
-#define SELF_WIDTH          ((size_t)19) /* of the two that are about the row itself, with the gap */
+#define PERCENT_WIDTH       ((size_t)7)
 #define SERIES_TITLE_BYTES  ((size_t)40)
 #define GAP_WIDTH           ((size_t)2)
 #define CONTAINER_ID_DIGITS 64
@@ -234,32 +234,39 @@ static void print_percent(const struct page *page, uint64_t part, uint64_t whole
 }
 
 /* The columns before the texts. */
-static void print_numbers(const struct page *page, const struct report *report,
-                          const struct report_row *row)
+static void print_numbers(const struct page *page, const struct measure *measure,
+                          const struct report *report, const struct report_row *row)
 {
     char series[CELL_BYTES];
-    print_percent(page, row->self, report->sample_count);
-    (void)fprintf(page->file, "  %8" PRIu64 "  ", row->self);
+    char cell[MEASURE_CELL_BYTES];
+    print_percent(page, row->self, report->total);
+    (void)fprintf(page->file, "  %*s  ", measure->width, measure_cell(measure, row->self, cell));
     if (report->series_length > 0) {
         write_series(page, report, row, series);
         text_print_padded(page->file, series, series_width(report));
     } else {
-        print_percent(page, row->total, report->sample_count);
-        (void)fprintf(page->file, "  %8" PRIu64, row->total);
+        print_percent(page, row->total, report->total);
+        (void)fprintf(page->file, "  %*s", measure->width, measure_cell(measure, row->total, cell));
     }
 }
 
 /* Prints their titles; returns how wide they are, with the gap behind them. */
-static size_t print_number_titles(const struct page *page, const struct report *report)
+static size_t print_number_titles(const struct page *page, const struct measure *measure,
+                                  const struct report *report)
 {
     char title[SERIES_TITLE_BYTES];
+    int unit_width = (int)strlen(measure->unit);
+    size_t self_width = PERCENT_WIDTH + GAP_WIDTH + (size_t)measure->width + GAP_WIDTH;
+    (void)fprintf(page->file, " self %%  %*s%s", measure->width - unit_width, "self",
+                  measure->unit);
     if (report->series_length == 0) {
-        (void)fputs(" self %      self  total %     total", page->file);
-        return NUMBERS_WIDTH;
+        (void)fprintf(page->file, "  total %%  %*s%s", measure->width - unit_width, "total",
+                      measure->unit);
+        return 2 * self_width;
     }
-    (void)fputs(" self %      self  ", page->file);
+    (void)fputs("  ", page->file);
     text_print_padded(page->file, series_title(report, title), series_width(report));
-    return SELF_WIDTH + series_width(report) + GAP_WIDTH;
+    return self_width + series_width(report) + GAP_WIDTH;
 }
 
 static void print_rows(const struct page *page, const struct profile *profile,
@@ -267,6 +274,7 @@ static void print_rows(const struct page *page, const struct profile *profile,
 {
     struct text_column columns[COLUMNS_MAX];
     struct page_column shares[COLUMNS_MAX];
+    const struct measure measure = measure_of(profile);
     char into[CELL_BYTES];
     size_t count = find_columns(profile, report, columns);
     for (size_t i = 0; i < count; i++) {
@@ -277,7 +285,7 @@ static void print_rows(const struct page *page, const struct profile *profile,
         }
     }
     (void)fputs(page_style(page, PAGE_TITLE), page->file);
-    size_t used = print_number_titles(page, report) + GAP_WIDTH * (count - 1);
+    size_t used = print_number_titles(page, &measure, report) + GAP_WIDTH * (count - 1);
     page_share(shares, count,
                page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - used);
     for (size_t i = 0; i < count; i++) {
@@ -286,7 +294,7 @@ static void print_rows(const struct page *page, const struct profile *profile,
     (void)fprintf(page->file, "%s\n", page_style(page, PAGE_PLAIN));
     for (size_t at = 0; at < shown; at++) {
         const struct report_row *row = &report->rows[at];
-        print_numbers(page, report, row);
+        print_numbers(page, &measure, report, row);
         for (size_t i = 0; i < count; i++) {
             print_cell(page->file, columns[i].cell(profile, row, into), &columns[i],
                        shares[i].width, i + 1 == count);
@@ -394,8 +402,8 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     }
     json_out_u64(out, "self", row->self);
     json_out_u64(out, "total", row->total);
-    json_out_percent(out, "self_percent", row->self, report->sample_count);
-    json_out_percent(out, "total_percent", row->total, report->sample_count);
+    json_out_percent(out, "self_percent", row->self, report->total);
+    json_out_percent(out, "total_percent", row->total, report->total);
     if (row->series != NULL) {
         json_out_begin(out, "series", '[');
         for (size_t i = 0; i < report->series_length; i++) {

@@ -57,7 +57,7 @@ int report_take_series(const struct profile *profile, size_t limit, size_t lengt
         uint64_t *series = of_key[report_key(report, profile, i)];
         uint64_t second = (profile->samples[i].time_ns - profile->first_ns) / NANOSECONDS;
         if (series != NULL) {
-            series[second / report->series_seconds]++;
+            series[second / report->series_seconds] += profile_value(profile, i);
         }
     }
     return 0;

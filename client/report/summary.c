@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Counts the samples of a recording by what its summary says of them. Each chain has the class of
- * its leaf, and a task is looked up once for all of its samples, so a sample costs a few additions.
+ * Counts the samples of a recording, by what they stand for, for what its summary says of them.
+ * Each chain has the class of its leaf, and a task is looked up once for all of its samples, so a
+ * sample costs a few additions.
  */
 #include "summary.h"
 
@@ -182,32 +183,34 @@ static void count_rooted(struct summary *summary, enum profile_rooted rooted, ui
     }
 }
 
-static void count_leaf(struct counting *counting, const struct profile_sample *sample)
+static void count_leaf(struct counting *counting, const struct profile_sample *sample,
+                       uint64_t value)
 {
     switch ((enum frame_class)counting->classes[sample->chain]) {
     case FRAME_NAMED:
         break;
     case FRAME_UNKNOWN:
-        counting->summary->unknown_count++;
+        counting->summary->unknown_count += value;
         break;
     case FRAME_MADE:
-        counting->summary->made_count++;
-        counting->made_counts[profile_task(counting->profile, sample->task)->process_name]++;
+        counting->summary->made_count += value;
+        counting->made_counts[profile_task(counting->profile, sample->task)->process_name] += value;
         break;
     case FRAME_UNNAMED:
-        counting->summary->unnamed_count++;
-        counting->unnamed_counts[leaf_of(counting->profile, sample->chain)->module]++;
+        counting->summary->unnamed_count += value;
+        counting->unnamed_counts[leaf_of(counting->profile, sample->chain)->module] += value;
         break;
     }
 }
 
-static void count_interpreter(struct counting *counting, const struct profile_sample *sample)
+static void count_interpreter(struct counting *counting, const struct profile_sample *sample,
+                              uint64_t value)
 {
     uint32_t module =
         counting->interpreters == NULL ? INTERN_NONE : counting->interpreters[sample->chain];
     if (module != INTERN_NONE) {
-        counting->summary->interpreted_count++;
-        counting->interpreter_counts[module]++;
+        counting->summary->interpreted_count += value;
+        counting->interpreter_counts[module] += value;
     }
 }
 
@@ -221,23 +224,36 @@ static int count_command(struct counting *counting, uint32_t number, uint64_t co
     size_t known_count = counting->processes.item_count;
     int r = intern_add(&counting->processes, &key, sizeof key, &item);
     command->name = key.name;
-    command->sample_count += count;
+    command->value += count;
     command->process_count += item == known_count;
     return r;
 }
 
-static void count_sample(struct counting *counting, const struct profile_sample *sample)
+static void count_sample(struct counting *counting, const struct profile_sample *sample,
+                         uint64_t value)
 {
     struct summary *summary = counting->summary;
-    counting->quality_counts[sample->quality]++;
-    count_leaf(counting, sample);
-    count_interpreter(counting, sample);
+    counting->quality_counts[sample->quality] += value;
+    count_leaf(counting, sample, value);
+    count_interpreter(counting, sample, value);
     bool is_kernel_thread = profile_is_kernel_thread(counting->profile, sample);
     bool in_kernel = is_kernel_thread || sample->in_kernel;
-    summary->kernel_thread_count += is_kernel_thread;
-    summary->in_kernel_count += in_kernel;
-    summary->kernel_unseen_count += in_kernel && sample->kernel_stack == 0;
-    counting->task_counts[sample->task] += !is_kernel_thread;
+    summary->kernel_thread_count += is_kernel_thread ? value : 0;
+    summary->in_kernel_count += in_kernel ? value : 0;
+    summary->kernel_unseen_count += in_kernel && sample->kernel_stack == 0 ? value : 0;
+    counting->task_counts[sample->task] += is_kernel_thread ? 0 : value;
+}
+
+/* Of n samples that fall independently, each with a value of its own, a share is as sure as one of
+ * (sum of values)^2 / (sum of their squares) samples of equal values. */
+static double count_effective(const struct profile *profile)
+{
+    double squares = 0;
+    for (size_t i = 0; i < profile->sample_count && profile->values != NULL; i++) {
+        squares += (double)profile->values[i] * (double)profile->values[i];
+    }
+    double total = (double)profile_total(profile);
+    return squares > 0 ? total * total / squares : (double)profile->sample_count;
 }
 
 /* Counts what samples were counted by. */
@@ -272,7 +288,7 @@ static uint32_t find_most(const uint64_t *counts, size_t count)
 static void rank_command(struct summary *summary, const struct summary_command *command)
 {
     size_t at = SUMMARY_COMMANDS_MAX;
-    while (at > 0 && command->sample_count > summary->commands[at - 1].sample_count) {
+    while (at > 0 && command->value > summary->commands[at - 1].value) {
         at--;
     }
     if (at < SUMMARY_COMMANDS_MAX) {
@@ -284,11 +300,15 @@ static void rank_command(struct summary *summary, const struct summary_command *
 
 int summary_take(const struct profile *profile, struct summary *ret)
 {
-    struct summary summary = {.sample_count = profile->sample_count};
+    struct summary summary = {
+        .sample_count = profile->sample_count,
+        .total = profile_total(profile),
+        .effective_count = count_effective(profile),
+    };
     cleanup_(counting_done) struct counting counting = {.profile = profile, .summary = &summary};
     int r = begin(&counting);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
-        count_sample(&counting, &profile->samples[i]);
+        count_sample(&counting, &profile->samples[i], profile_value(profile, i));
     }
     r = r < 0 ? r : count_up(&counting);
     if (r < 0) {
@@ -298,7 +318,7 @@ int summary_take(const struct profile *profile, struct summary *ret)
     summary.unnamed_module = find_most(counting.unnamed_counts, profile->module_count);
     summary.interpreter_module = find_most(counting.interpreter_counts, profile->module_count);
     for (size_t i = 0; i < profile->texts.item_count; i++) {
-        if (counting.commands[i].sample_count > 0) {
+        if (counting.commands[i].value > 0) {
             summary.command_count++;
             rank_command(&summary, &counting.commands[i]);
         }

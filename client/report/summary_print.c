@@ -7,7 +7,9 @@
 #include "books_print.h"
 #include "cleanup.h"
 #include "doubts.h"
+#include "doubts_events.h"
 #include "json_out.h"
+#include "measure.h"
 #include "percent.h"
 #include "session_facts.h"
 #include "summary.h"
@@ -22,7 +24,20 @@
 /* CPU time that the samples stand for; 0 where the period is not known. */
 static double cpu_seconds(const struct profile *profile, const struct summary *summary)
 {
-    return (double)summary->sample_count * (double)profile_period_ns(profile) / 1e9;
+    return (double)summary->total * (double)profile_period_ns(profile) / 1e9;
+}
+
+/* What samples of another event than the clock stand for: ", which stand for 30,000 faults", or of
+ * waits "12.300 s waiting". */
+static void write_amount(FILE *file, const struct profile *profile, const struct summary *summary)
+{
+    const struct profile_event *event = &profile->event;
+    char amount[MEASURE_WORDS_BYTES];
+    (void)fputs(" of ", file);
+    text_print(file, event->name);
+    (void)fputs(event->is_wait ? ", " : ", which stand for ", file);
+    text_print(file, measure_words(event, summary->total, amount));
+    (void)fputs(event->is_wait ? " waiting" : "", file);
 }
 
 static double length_s(const struct profile *profile)
@@ -97,12 +112,12 @@ static void write_targets(FILE *file, const struct session_facts *facts)
 }
 
 /* "web1 (Linux 6.1.0), 2026-11-26 05:24:15 UTC: the whole machine, 2.0 s at 998.0 Hz; 123 samples,
- * 0.123 CPU-seconds." */
+ * 0.123 CPU-seconds." Of another event: "..., 2.0 s; 12 samples of off-cpu, 1.300 s waiting." */
 static void write_session(FILE *file, const struct profile *profile, const struct summary *summary)
 {
     struct session_facts facts;
     char count[TEXT_COUNT_BYTES];
-    uint64_t period_ns = profile_period_ns(profile);
+    uint64_t period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0;
     session_facts_take(profile, &facts);
     write_place(file, &facts);
     write_targets(file, &facts);
@@ -117,6 +132,9 @@ static void write_session(FILE *file, const struct profile *profile, const struc
     }
     if (period_ns > 0) {
         (void)fprintf(file, ", %.3f CPU-seconds", cpu_seconds(profile, summary));
+    }
+    if (!profile->event.is_clock) {
+        write_amount(file, profile, summary);
     }
     (void)fputs(".\n", file);
     session_facts_done(&facts);
@@ -153,37 +171,53 @@ static void write_rest(FILE *file, const struct profile *profile)
     session_facts_done(&facts);
 }
 
-/* "Most by cc1 62.3 % (45 processes), as 12.0 %, make 3.1 %, 12 more commands 20.1 % and threads of
- * the kernel 2.5 %." */
+/* What is by command. */
+static void write_what(FILE *file, const struct profile_event *event)
+{
+    if (event->is_clock) {
+        (void)fputs("CPU time", file);
+    } else if (event->is_wait) {
+        (void)fputs(strcmp(event->name, "preempted") == 0 ? "Time waiting for a CPU"
+                                                          : "Waiting time",
+                    file);
+    } else {
+        text_print(file, event->name);
+    }
+}
+
+/* "CPU time by command: cc1 62.3 % (45 processes), as 12.0 %, make 3.1 %, 12 more 20.1 %, threads
+ * of the kernel 2.5 %." */
 static void write_commands(FILE *file, const struct profile *profile, const struct summary *summary)
 {
-    uint64_t rest = summary->sample_count - summary->kernel_thread_count;
+    uint64_t rest = summary->total - summary->kernel_thread_count;
     uint64_t more = summary->command_count;
     if (summary->sample_count == 0) {
         return;
     }
-    (void)fputs("CPU time by command:", file);
-    for (size_t i = 0; i < SUMMARY_COMMANDS_MAX && summary->commands[i].sample_count > 0; i++) {
+    write_what(file, &profile->event);
+    (void)fputs(" by command:", file);
+    for (size_t i = 0; i < SUMMARY_COMMANDS_MAX && summary->commands[i].value > 0; i++) {
         const struct summary_command *command = &summary->commands[i];
         (void)fputs(i == 0 ? " " : ", ", file);
         text_print(file, profile_text(profile, command->name));
-        (void)fprintf(file, " %.1f %%", percent_of(command->sample_count, summary->sample_count));
+        (void)fprintf(file, " %.1f %%", percent_of(command->value, summary->total));
         if (command->process_count > 1) {
             (void)fprintf(file, " (%" PRIu64 " processes)", command->process_count);
         }
-        rest -= command->sample_count;
+        rest -= command->value;
         more--;
     }
     if (more > 0) {
-        (void)fprintf(file, ", %" PRIu64 " more %.1f %%", more,
-                      percent_of(rest, summary->sample_count));
+        (void)fprintf(file, ", %" PRIu64 " more %.1f %%", more, percent_of(rest, summary->total));
     }
     if (summary->kernel_thread_count > 0) {
         (void)fprintf(file, "%s threads of the kernel %.1f %%",
                       summary->command_count > 0 ? "," : "",
-                      percent_of(summary->kernel_thread_count, summary->sample_count));
+                      percent_of(summary->kernel_thread_count, summary->total));
     }
-    write_rest(file, profile);
+    if (profile->event.is_clock) {
+        write_rest(file, profile);
+    }
     (void)fputs(".\n", file);
 }
 
@@ -212,16 +246,34 @@ static void on_no_matter(const char *text, void *userdata)
     (void)userdata;
 }
 
+/* What is not missing: of another event than the clock what was counted. */
+static void write_event_praise(FILE *file, const struct profile *profile)
+{
+    double percent = 0;
+    if (doubts_event_percent(profile, &percent)) {
+        (void)fprintf(file, ", and samples stand for %.2f %% of the ", percent);
+        text_print(file, measure_whole(&profile->event));
+        (void)fputs(measure_is_one(&profile->event) ? " that was counted" : " that were counted",
+                    file);
+    }
+    (void)fputs(".\n", file);
+}
+
 static void write_praise(FILE *file, const struct profile *profile, const struct summary *summary)
 {
-    uint64_t stacks = summary->sample_count - summary->none_count;
+    uint64_t stacks = summary->total - summary->none_count;
     uint64_t missing = 0;
     uint64_t expected = 0;
     if (doubts_find(profile, summary, on_no_matter, NULL) > 0 || summary->sample_count == 0) {
         return;
     }
-    (void)fprintf(file, "Nothing casts doubt on it: %.1f %% of the stacks are whole, and ",
+    (void)fprintf(file, "Nothing casts doubt on it: %.1f %% of the stacks are whole",
                   stacks == 0 ? 100 : percent_of(summary->complete_count, stacks));
+    if (!profile->event.is_clock) {
+        write_event_praise(file, profile);
+        return;
+    }
+    (void)fputs(", and ", file);
     doubts_count_missing(profile, &missing, &expected);
     if (percent_of(missing, expected) < 1) {
         (void)fputs("no tick in a hundred is missing.\n", file);
@@ -255,9 +307,15 @@ void summary_print_head(const struct page *page, const struct profile *profile,
 
 static void write_stacks(FILE *file, const struct profile *profile, const struct summary *summary)
 {
-    (void)profile;
-    uint64_t stacks = summary->sample_count - summary->none_count;
-    (void)fprintf(file, "stacks: %" PRIu64 " complete (%.2f %%), ", summary->complete_count,
+    uint64_t stacks = summary->total - summary->none_count;
+    if (!profile->event.is_clock) {
+        (void)fputs("stacks, by what they stand for, in ", file);
+        text_print(file, profile->event.unit);
+        (void)fputs(": ", file);
+    } else {
+        (void)fputs("stacks: ", file);
+    }
+    (void)fprintf(file, "%" PRIu64 " complete (%.2f %%), ", summary->complete_count,
                   percent_of(summary->complete_count, stacks));
     if (summary->unproved_count > 0) {
         (void)fprintf(file, "%" PRIu64 " not proved, ", summary->unproved_count);
@@ -277,6 +335,8 @@ void summary_print_foot(const struct page *page, const struct profile *profile,
         print_sentence(page, PAGE_PLAIN, profile, summary, write_stacks);
         (void)fputc('\n', page->file);
         books_print_table(page, profile->books_json);
+    } else if (!profile->event.is_clock) {
+        books_print_event_brief(page, profile->books_json, profile->event.name);
     } else {
         books_print_brief(page, profile->books_json);
     }
@@ -285,9 +345,14 @@ void summary_print_foot(const struct page *page, const struct profile *profile,
 void summary_json_head(struct json_out *out, const struct profile *profile,
                        const struct summary *summary)
 {
-    uint64_t period_ns = profile_period_ns(profile);
+    uint64_t period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0;
     json_out_begin(out, NULL, '{');
-    json_out_u64(out, "samples", summary->sample_count);
+    json_out_u64(out, "samples", profile->event.is_clock ? summary->total : summary->sample_count);
+    if (!profile->event.is_clock) {
+        json_out_string(out, "event", profile->event.name);
+        json_out_string(out, "unit", profile->event.unit);
+        json_out_u64(out, "value", summary->total);
+    }
     if (period_ns > 0) {
         json_out_u64(out, "period_ns", period_ns);
     } else {
@@ -333,16 +398,21 @@ static void print_json_summary(struct json_out *out, const struct profile *profi
     json_out_string(out, "targets", facts.targets);
     print_json_sessions(out, profile);
     json_out_double(out, "length_s", length_s(profile));
-    json_out_double(out, "cpu_s", cpu_seconds(profile, summary));
+    if (profile->event.is_clock) {
+        json_out_double(out, "cpu_s", cpu_seconds(profile, summary));
+    } else {
+        json_out_raw(out, "cpu_s", NULL);
+    }
     json_out_u64(out, "in_kernel", summary->in_kernel_count);
     json_out_u64(out, "kernel_unseen", summary->kernel_unseen_count);
     json_out_u64(out, "command_count", summary->command_count);
     json_out_begin(out, "commands", '[');
-    for (size_t i = 0; i < SUMMARY_COMMANDS_MAX && summary->commands[i].sample_count > 0; i++) {
+    for (size_t i = 0; i < SUMMARY_COMMANDS_MAX && summary->commands[i].value > 0; i++) {
         json_out_begin(out, NULL, '{');
         json_out_string(out, "name", profile_text(profile, summary->commands[i].name));
         json_out_u64(out, "processes", summary->commands[i].process_count);
-        json_out_u64(out, "samples", summary->commands[i].sample_count);
+        json_out_u64(out, profile->event.is_clock ? "samples" : "value",
+                     summary->commands[i].value);
         json_out_end(out, '}');
     }
     json_out_end(out, ']');

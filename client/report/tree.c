@@ -147,7 +147,9 @@ static int find_entries(struct walk *walk, const bool *marks)
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample *sample = &profile->samples[i];
         bool is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED;
-        walk->entry_count += counts[2 * (size_t)sample->chain + is_truncated]++ == 0;
+        uint64_t *count = &counts[2 * (size_t)sample->chain + is_truncated];
+        walk->entry_count += *count == 0;
+        *count += profile_value(profile, i);
     }
     walk->entries = calloc(walk->entry_count + 1, sizeof *walk->entries);
     walk->parted = calloc(walk->entry_count + 1, sizeof *walk->parted);
@@ -348,7 +350,7 @@ int tree_walk(const struct profile *profile, const struct tree_request *request,
         .request = request,
         .on_node = on_node,
         .userdata = userdata,
-        .least = request->min_percent * (double)profile->sample_count / 100,
+        .least = request->min_percent * (double)profile_total(profile) / 100,
     };
     cleanup_(freep) bool *marks = NULL;
     size_t marked_count = 0;

@@ -9,6 +9,7 @@
 #include "tree_print.h"
 
 #include "json_out.h"
+#include "measure.h"
 #include "percent.h"
 #include "text_out.h"
 
@@ -38,7 +39,7 @@ static void print_percent(const struct printing *printing, uint64_t samples, boo
     if (samples == 0) {
         (void)fputs("         ", printing->page->file);
     } else {
-        double percent = percent_of(samples, printing->summary->sample_count);
+        double percent = percent_of(samples, printing->summary->total);
         bool is_hot = percent >= HOT_PERCENT && is_ending;
         (void)fprintf(printing->page->file, "%s%7.2f%s  ",
                       is_hot ? page_style(printing->page, PAGE_HOT) : "", percent,
@@ -133,10 +134,11 @@ int tree_print_text(const struct page *page, const struct profile *profile,
         return r;
     }
     if (printing.cut_count > 0) {
-        char count[TEXT_COUNT_BYTES];
-        (void)fprintf(page->file, "cut: %" PRIu64 " branches below %g %%, %s; --min 0 shows all\n",
-                      printing.cut_count, request->min_percent,
-                      text_samples(printing.cut_samples, count));
+        char amount[MEASURE_WORDS_BYTES];
+        (void)fprintf(page->file, "cut: %" PRIu64 " branches below %g %%, ", printing.cut_count,
+                      request->min_percent);
+        text_print(page->file, measure_words(&profile->event, printing.cut_samples, amount));
+        (void)fputs("; --min 0 shows all\n", page->file);
     }
     (void)fputc('\n', page->file);
     return 0;
@@ -183,7 +185,7 @@ static void on_json_node(const struct tree_node *node, void *userdata)
     json_out_u64(out, is_outward ? "root" : "self", node->ending);
     json_out_u64(out, "cut", node->cut_samples);
     json_out_u64(out, "cut_branches", node->cut_count);
-    json_out_percent(out, "total_percent", node->total, printing->summary->sample_count);
+    json_out_percent(out, "total_percent", node->total, printing->summary->total);
     if (profile->inlines.is_wanted) {
         json_out_string(out, "file", text_or_null(profile, node->file));
         if (node->line > 0) {

@@ -185,7 +185,8 @@ TEST(says_how_exact_the_shares_of_few_samples_are)
     };
     struct profile *profile = load_recording(recording_of(APP "sample 1 7 1 0x1001"));
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        const struct summary summary = {.sample_count = cases[i].count};
+        const struct summary summary = {.sample_count = cases[i].count,
+                                        .effective_count = (double)cases[i].count};
         EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_few, file));
     }
     (void)profile_free(profile);

@@ -32,6 +32,13 @@ void books_print_brief(const struct page *page, const char *books_json);
 /* A sum of all CPUs ("kept"); false where there is none. */
 bool books_print_total(const char *books_json, const char *member, int64_t *ret);
 
+/* The line of an event beside the clock; nothing where the books have none. */
+void books_print_event_brief(const struct page *page, const char *books_json, const char *event);
+
+/* A sum of all CPUs of such an event ("counted"), or its "period", which is 0 where it differs;
+ * false where there is none. */
+bool books_print_event(const char *books_json, const char *event, const char *member, int64_t *ret);
+
 /*
  * Why so many ticks of all CPUs together are of a term ("missed"), and what to do, as the warnings
  * of a table have it. False: they are no more than such a warning begins at. `into` has room for

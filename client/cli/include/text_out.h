@@ -49,5 +49,11 @@ const char *text_rate(uint64_t period_ns, char *into);
 #define TEXT_COUNT_BYTES ((size_t)32)
 const char *text_samples(uint64_t count, char *into);
 
+/*
+ * An amount of a unit for a person: "30,000 faults", "1 fault"; of "ns" a time: "12.300 s". Returns
+ * `into`, to which a unit that is too long is cut.
+ */
+const char *text_amount(uint64_t amount, const char *unit, char *into, size_t capacity);
+
 /* An amount of bytes for a person: "12.3 MiB". `into` has room for 32 bytes; returns it. */
 const char *text_size(uint64_t size_bytes, char *into);

@@ -4,8 +4,9 @@
 /*
  * Where in a function the time went: by lines of its source where debugging information has them
  * and the source is on this machine, else by instructions. `self` counts the samples that were
- * there, `total` also those that were in what the function had called from there, each stack once.
- * By lines, functions that were inlined are called; by instructions they are a part of the code.
+ * there (of another event than the clock, what they stand for), `total` also those that were in
+ * what the function had called from there, each stack once. By lines, functions that were inlined
+ * are called; by instructions they are a part of the code.
  *
  * A function is one of one build of a module. Code of that name may be in several places: several
  * static functions have it, or it was inlined. Each such place is a part with its own instructions.
@@ -62,9 +63,9 @@ struct annotation {
     uint64_t total;
     size_t other_count;       /* functions that also match, with fewer samples */
     size_t other_build_count; /* of them: of this name, in other builds of the module */
-    uint64_t sample_count;
-    uint32_t missing_source; /* the file of most samples, if it cannot be read; or INTERN_NONE */
-    bool has_newer_source;   /* a file was changed after the recording */
+    uint64_t whole;           /* of all samples, wherever they were */
+    uint32_t missing_source;  /* the file of most samples, if it cannot be read; or INTERN_NONE */
+    bool has_newer_source;    /* a file was changed after the recording */
     struct annotation_row *rows; /* owned; by file and line, or by part and address */
     size_t row_capacity;
     size_t row_count;

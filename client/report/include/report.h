@@ -3,7 +3,8 @@
 
 /*
  * Where the time went, as rows, each what enum report_by says. `self` counts the samples
- * that were there, `total` those that were there or had been called from there, a stack once. Of a
+ * that were there, `total` those that were there or had been called from there, a stack once: what
+ * they stand for, of another event than the clock. Of a
  * profile with inlined functions each of these is a row as any other function is; of one with
  * lines, each line of a function.
  */
@@ -50,7 +51,7 @@ struct report_row {
     uint32_t file;          /* where in the function, as `line`; only of a profile with lines */
     uint32_t line;          /* 0: not known */
     uint32_t key;           /* by which samples name it */
-    const uint64_t *series; /* self samples of each part of the time; borrowed from the report */
+    const uint64_t *series; /* self in each part of the time; borrowed from the report */
     uint64_t self;
     uint64_t self_inlined; /* of them, in copies that were inlined */
     uint64_t total;
@@ -68,7 +69,7 @@ struct report {
     enum report_sort sort;
     struct report_row *rows; /* owned; by what `sort` says, then the other, then name */
     size_t row_count;
-    uint64_t sample_count;
+    uint64_t total; /* of all samples */
     uint32_t *keys; /* owned; of the row that a sample is in itself; report_key() */
     enum report_keys keys_are_of;
     uint64_t *series_counts; /* owned; of the rows that have a series */

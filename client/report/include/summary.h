@@ -19,14 +19,16 @@ struct json_out;
 struct summary_command {
     uint32_t name; /* of the profile's texts */
     uint64_t process_count;
-    uint64_t sample_count;
+    uint64_t value; /* of its samples */
 };
 
 #define SUMMARY_COMMANDS_MAX 3
 
-/* Counts of samples, unless they say otherwise. */
+/* Counts of samples: of what they stand for, unless they say otherwise. */
 struct summary {
-    uint64_t sample_count;
+    uint64_t sample_count; /* of samples themselves */
+    uint64_t total;
+    double effective_count; /* so many samples of equal values would be as sure as these */
     uint64_t complete_count;
     uint64_t unproved_count; /* at their root, but not on proof */
     uint64_t truncated_count;

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The books of an event say what the kernel counted, on all CPUs and of all tasks, and what the
+ * samples stand for. What they do not say casts no doubt, but where they say nothing of the event.
+ */
+#include "doubts_events.h"
+
+#include "books_print.h"
+#include "measure.h"
+#include "percent.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+
+#define DOUBT_PERCENT 1
+
+/* A sum of the event's books, 0 where they have none. */
+static uint64_t sum_of(const struct profile *profile, const char *member)
+{
+    int64_t value = 0;
+    bool is_some = books_print_event(profile->books_json, profile->event.name, member, &value);
+    return is_some && value > 0 ? (uint64_t)value : 0;
+}
+
+bool doubts_event_is_whole(const struct profile *profile)
+{
+    int64_t period = 0;
+    if (profile->event.is_clock) {
+        return false;
+    }
+    return profile->event.is_wait ||
+           (books_print_event(profile->books_json, profile->event.name, "period", &period) &&
+            period == 1);
+}
+
+bool doubts_event_percent(const struct profile *profile, double *ret)
+{
+    uint64_t counted = sum_of(profile, "counted");
+    uint64_t sampled = sum_of(profile, "sampled");
+    *ret = percent_of(sampled < counted ? sampled : counted, counted);
+    return counted > 0;
+}
+
+static void missing_samples(const struct profile *profile, const struct summary *summary,
+                            FILE *file)
+{
+    uint64_t read_count = summary->sample_count + profile->unselected_count;
+    uint64_t kept = sum_of(profile, "kept");
+    if (kept > read_count && percent_of(kept - read_count, kept) > DOUBT_PERCENT) {
+        bool is_whole = !profile->input.truncated && !profile->input.damaged;
+        (void)fprintf(file, "%" PRIu64 " of %" PRIu64 " kept samples are not in this file, %s",
+                      kept - read_count, kept,
+                      is_whole ? "but in that of another read" : "which is cut off or damaged");
+    }
+}
+
+static void missing_books(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    int64_t kept = 0;
+    (void)summary;
+    if (!books_print_event(profile->books_json, profile->event.name, "kept", &kept)) {
+        (void)fputs("there are no books of ", file);
+        text_print(file, profile->event.name);
+        (void)fputs(", so it is not known how much has no sample", file);
+    }
+}
+
+/* Time in which nothing was counted, as a part of that for which the event was on. */
+static void write_time(FILE *file, const struct profile *profile, uint64_t time_ns,
+                       const char *words, const char **separator)
+{
+    uint64_t enabled_ns = sum_of(profile, "enabled_ns");
+    if (enabled_ns > 0 && percent_of(time_ns, enabled_ns) > DOUBT_PERCENT) {
+        (void)fprintf(file, "%s%s %.1f %% of the time", *separator, words,
+                      percent_of(time_ns, enabled_ns));
+        *separator = ", ";
+    }
+}
+
+/* "nothing was counted in 2.0 % of the time, since others had the counter, in 3.0 % ..." */
+static void missing_time(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    uint64_t enabled_ns = sum_of(profile, "enabled_ns");
+    uint64_t running_ns = sum_of(profile, "running_ns");
+    const char *separator = "";
+    (void)summary;
+    write_time(file, profile, sum_of(profile, "throttled_ns"),
+               "the kernel's limit of samples stopped it for", &separator);
+    write_time(file, profile, sum_of(profile, "held_back_ns"), "max_event_rate_hz held it back for",
+               &separator);
+    write_time(file, profile,
+               running_ns > 0 && running_ns < enabled_ns ? enabled_ns - running_ns : 0,
+               "other events had its counter for", &separator);
+    if (separator[0] != '\0') {
+        (void)fputs("; what happened then is not counted", file);
+    }
+}
+
+static void missing_counts(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    char count[TEXT_COUNT_BYTES];
+    double percent = 0;
+    uint64_t lost = sum_of(profile, "lost");
+    uint64_t dropped = sum_of(profile, "dropped");
+    (void)summary;
+    if (doubts_event_percent(profile, &percent) && 100 - percent > DOUBT_PERCENT) {
+        (void)fprintf(file, "%.1f %% of the ", 100 - percent);
+        text_print(file, measure_whole(&profile->event));
+        (void)fputs(measure_is_one(&profile->event) ? " that was counted has no sample"
+                                                    : " that were counted have no sample",
+                    file);
+        if (lost > 0) {
+            (void)fprintf(file, "; %s %s lost", text_samples(lost, count),
+                          lost == 1 ? "was" : "were");
+        }
+    } else if (percent_of(dropped, dropped + sum_of(profile, "kept")) > DOUBT_PERCENT) {
+        (void)fprintf(file, "%s %s dropped, since the trace buffer was full; read sooner",
+                      text_samples(dropped, count), dropped == 1 ? "was" : "were");
+    }
+}
+
+doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS] = {
+    missing_samples,
+    missing_books,
+    missing_counts,
+    missing_time,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What casts doubt on a view of another event than the clock, by the books of that event. */
+
+#include "summary.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Writes a clause, or nothing. */
+typedef void doubts_clause_fn(const struct profile *profile, const struct summary *summary,
+                              FILE *file);
+
+/* In the place of those that are of ticks. */
+#define DOUBTS_OF_EVENTS 4
+extern doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS];
+
+/* Whether each single event has a sample, so that no number of them is too few. */
+bool doubts_event_is_whole(const struct profile *profile);
+
+/* The part of what was counted that the samples stand for, in percent; false: it is not known. */
+bool doubts_event_percent(const struct profile *profile, double *ret);
