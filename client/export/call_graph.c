@@ -112,7 +112,8 @@ int call_graph_build(struct call_graph *graph, const struct profile *profile)
     int r = samples == NULL ? -ENOMEM : find_functions(graph);
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         bool is_truncated = profile_rooted(&profile->samples[i]) == PROFILE_STACK_TRUNCATED;
-        samples[profile->samples[i].chain + (is_truncated ? chain_count : 0)]++;
+        samples[profile->samples[i].chain + (is_truncated ? chain_count : 0)] +=
+            profile_value(profile, i);
     }
     for (size_t i = 0; i < 2 * chain_count && r == 0; i++) {
         if (samples[i] > 0) {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What functions cost, and which called which: counts of samples. A function is a name in a file of
- * a module. Of a call that stands several times in one stack each sample counts once.
+ * What functions cost, and which called which: what samples stand for. A function is a name in a
+ * file of a module. Of a call that stands several times in one stack each sample counts once.
  */
 
 #include "profile.h"

@@ -2,8 +2,9 @@
 
 /*
  * Prints the profile format of Callgrind. Names stand once, behind a number in brackets that means
- * them from then on; a name can so begin with a bracket itself. Costs are samples. A call's count
- * is that of the samples in which it was met: how often functions were called is not known.
+ * them from then on; a name can so begin with a bracket itself. Costs are samples, or what they
+ * stand for. A call's count is that of the samples in which it was met: how often functions were
+ * called is not known.
  */
 #include "writers.h"
 
@@ -13,6 +14,7 @@
 #include "escaped.h"
 #include "export_books.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -150,13 +152,41 @@ static void print_description(const char *line, void *userdata)
     (void)fprintf(userdata, "desc: %s\n", line);
 }
 
+static int uppercase(char character)
+{
+    return toupper((unsigned char)character);
+}
+
+/* An event's name has only letters and digits here: "Samples", "PageFaults", "OffCpuNs". */
+static void print_event(FILE *file, const struct profile_event *event)
+{
+    bool begins_word = true;
+    if (event->is_clock) {
+        (void)fputs("Samples", file);
+        return;
+    }
+    if (isalpha((unsigned char)event->name[0]) == 0) {
+        (void)fputs("Event", file);
+    }
+    for (const char *at = event->name; *at != '\0'; at++) {
+        bool is_part = isalnum((unsigned char)*at) != 0;
+        if (is_part) {
+            (void)fputc(begins_word ? uppercase(*at) : *at, file);
+        }
+        begins_word = !is_part;
+    }
+    (void)fputs(event->is_time ? "Ns" : "", file);
+}
+
 static void print_head(struct callgrind *writer)
 {
     (void)fputs("# callgrind format\nversion: 1\ncreator: cpu-profilerd " CPU_PROFILERD_VERSION
                 "\ncmd: a recording\npart: 1\n",
                 writer->file);
     export_books_lines(writer->graph.profile, print_description, writer->file);
-    (void)fputs("positions: line\nevents: Samples\n", writer->file);
+    (void)fputs("positions: line\nevents: ", writer->file);
+    print_event(writer->file, &writer->graph.profile->event);
+    (void)fputc('\n', writer->file);
 }
 
 /* Whether the next own cost or call is the function's: others have only been called. */
@@ -218,7 +248,7 @@ int callgrind_print(FILE *file, const struct profile *profile, const struct expo
     cleanup_(callgrind_done) struct callgrind writer = {.file = file};
     size_t place_at = 0;
     size_t call_at = 0;
-    uint64_t total = profile->sample_count;
+    uint64_t total = profile_total(profile);
     int r = prepare(&writer, profile);
     if (r < 0) {
         return r;

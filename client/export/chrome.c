@@ -5,7 +5,8 @@
  * stacks have in a row. A sample stands for the period before it. Where the next one comes within
  * one and a half, the functions that both have go on; behind a longer gap the thread had not run,
  * and all slices end. Each slice says how many samples it is made of, in all and in itself: times
- * between samples vary, so lengths only nearly are multiples of the period.
+ * between samples vary, so lengths only nearly are multiples of the period. Of another event a
+ * sample is the time that it stands for, or where that is none the moment when it happened.
  *
  * There are many times more slices than frames. So what a slice says of its frame is made once for
  * each frame, before its numbers and behind them.
@@ -36,8 +37,8 @@
 struct slice {
     uint32_t frame; /* of the profile, or TRUNCATED */
     uint64_t begin_ns;
-    uint64_t samples;
-    uint64_t self_samples;
+    uint64_t total; /* what the samples stand for, as the next */
+    uint64_t self;
 };
 
 /* A task of a segment behind SEGMENT_MAX. */
@@ -200,8 +201,10 @@ static void put_slice(struct chrome *writer, const struct slice *slice, uint64_t
     byte_out_text(out, is_kernel ? ",\"cat\":\"kernel\"" : ",\"cat\":\"user\"");
     put_member(out, ",\"ts\":", begin_us);
     put_member(out, ",\"dur\":", end_ns / NS_PER_US - begin_us);
-    put_member(out, ",\"args\":{\"samples\":", slice->samples);
-    put_member(out, ",\"self\":", slice->self_samples);
+    put_member(
+        out, writer->profile->event.is_clock ? ",\"args\":{\"samples\":" : ",\"args\":{\"total\":",
+        slice->total);
+    put_member(out, ",\"self\":", slice->self);
     if (is_marker) {
         byte_out_text(out, "}}");
     } else {
@@ -229,16 +232,25 @@ static uint32_t frame_at(const uint32_t *frames, size_t count, bool is_truncated
     return frames[count - 1 - (depth - is_truncated)];
 }
 
+/* The time that a sample stands for, up to its own. */
+static uint64_t length_ns(const struct chrome *writer, uint64_t value)
+{
+    const struct profile_event *event = &writer->profile->event;
+    return event->is_clock ? writer->period_ns : event->is_time ? value : NS_PER_US;
+}
+
 static int add_sample(struct chrome *writer, const struct profile_sample *sample)
 {
     size_t count = 0;
+    uint64_t value = profile_value_of(writer->profile, sample);
+    uint64_t span_ns = length_ns(writer, value);
     const uint32_t *frames = profile_chain(writer->profile, sample->chain, &count);
     bool is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED;
     size_t depth_count = count + is_truncated;
-    uint64_t begin_ns =
-        sample->time_ns > writer->period_ns ? sample->time_ns - writer->period_ns : 0;
+    uint64_t begin_ns = sample->time_ns > span_ns ? sample->time_ns - span_ns : 0;
+    uint64_t gap_ns = writer->profile->event.is_clock ? writer->period_ns / 2 : 0;
     size_t shared = 0;
-    if (writer->slice_count > 0 && begin_ns <= writer->end_ns + writer->period_ns / 2) {
+    if (writer->slice_count > 0 && begin_ns <= writer->end_ns + gap_ns) {
         begin_ns = writer->end_ns;
     } else {
         end_slices(writer, 0);
@@ -257,9 +269,9 @@ static int add_sample(struct chrome *writer, const struct profile_sample *sample
     }
     writer->slice_count = depth_count;
     for (size_t depth = 0; depth < depth_count; depth++) {
-        writer->slices[depth].samples++;
+        writer->slices[depth].total += value;
     }
-    writer->slices[depth_count - 1].self_samples++;
+    writer->slices[depth_count - 1].self += value;
     writer->end_ns = sample->time_ns;
     return 0;
 }
@@ -350,6 +362,10 @@ int chrome_print(FILE *file, const struct profile *profile, const struct export_
     json_out_end(&writer.out, ']');
     json_out_string(&writer.out, "displayTimeUnit", "ns");
     json_out_begin(&writer.out, "otherData", '{');
+    if (!profile->event.is_clock) {
+        json_out_string(&writer.out, "event", profile->event.name);
+        json_out_string(&writer.out, "unit", profile->event.unit);
+    }
     json_out_raw(&writer.out, "session", profile->session_json);
     json_out_raw(&writer.out, "books", profile->books_json);
     json_out_end(&writer.out, '}');

@@ -2,17 +2,20 @@
 
 /*
  * Reads the books of a recording for exports. Only members that the format names are taken, and
- * only numbers, so no text of a recording comes out of here.
+ * only numbers, so no text of a recording comes out of here but an event's name and unit, as
+ * export_event_name() has them.
  */
 #include "export_books.h"
 
 #include "cleanup.h"
 #include "counters.h"
+#include "export_cost.h"
 #include "json.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LINE_BYTES 128
 
@@ -22,6 +25,13 @@ static const char *const terms[] = {
 };
 
 static const char *const lost_terms[] = {"lost", "throttled", "missed", "dropped"};
+
+/* Of another event than the clock, as the next. */
+static const char *const event_lost_terms[] = {"lost", "dropped"};
+static const char *const event_terms[] = {
+    "counted", "sampled",      "received",     "lost",       "kept",       "filtered",
+    "dropped", "throttled_ns", "held_back_ns", "enabled_ns", "running_ns",
+};
 
 #define COUNTER_NAME(name, unit, meaning) #name,
 static const char *const counters[] = {COUNTERS(COUNTER_NAME)};
@@ -35,13 +45,31 @@ static const cJSON *number_of(const cJSON *object, const char *name)
     return cJSON_IsNumber(item) ? item : NULL;
 }
 
+/* The sums of an event, the first in the books that has its name; NULL: there are none. */
+static const cJSON *event_total(const cJSON *books, const struct profile_event *event)
+{
+    const cJSON *line = NULL;
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(books, "events"))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "event"));
+        if (name != NULL && strcmp(name, event->name) == 0) {
+            return cJSON_GetObjectItemCaseSensitive(line, "total");
+        }
+    }
+    return NULL;
+}
+
 uint64_t export_books_lost(const struct profile *profile)
 {
     cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
-    const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    bool is_clock = profile->event.is_clock;
+    const cJSON *total = is_clock ? cJSON_GetObjectItemCaseSensitive(books, "total")
+                                  : event_total(books, &profile->event);
+    const char *const *lost_members = is_clock ? lost_terms : event_lost_terms;
+    size_t count = is_clock ? COUNT_OF(lost_terms) : COUNT_OF(event_lost_terms);
     uint64_t lost = 0;
-    for (size_t i = 0; i < COUNT_OF(lost_terms); i++) {
-        const cJSON *term = number_of(total, lost_terms[i]);
+    for (size_t i = 0; i < count; i++) {
+        const cJSON *term = number_of(total, lost_members[i]);
         bool is_count =
             term != NULL && term->valuedouble >= 1 && term->valuedouble <= (double)JSON_INTEGER_MAX;
         lost += is_count ? (uint64_t)term->valuedouble : 0;
@@ -82,15 +110,36 @@ static void tell_counters(const cJSON *books, export_line_fn *on_line, void *use
     }
 }
 
-void export_books_lines(const struct profile *profile, export_line_fn *on_line, void *userdata)
+/* The event, what its samples stand for, and its books. */
+static void tell_event(const struct profile *profile, const cJSON *books, export_line_fn *on_line,
+                       void *userdata)
 {
-    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    char line[LINE_BYTES];
+    char name[EXPORT_EVENT_BYTES];
+    const struct profile_event unit = {.name = profile->event.unit};
+    const cJSON *total = event_total(books, &profile->event);
+    (void)snprintf(line, sizeof line, "event: %s", export_event_name(&profile->event, name));
+    on_line(line, userdata);
+    (void)snprintf(line, sizeof line, "unit: %s", export_event_name(&unit, name));
+    on_line(line, userdata);
+    tell(on_line, userdata, "value", profile_total(profile));
+    for (size_t i = 0; i < COUNT_OF(event_terms); i++) {
+        const cJSON *term = number_of(total, event_terms[i]);
+        if (term != NULL) {
+            (void)snprintf(line, sizeof line, "event %s: %.0f", event_terms[i], term->valuedouble);
+            on_line(line, userdata);
+        }
+    }
+    if (!cJSON_IsObject(total)) {
+        on_line("the recording has no books of the event", userdata);
+    }
+}
+
+static void tell_clock(const struct profile *profile, const cJSON *books, export_line_fn *on_line,
+                       void *userdata)
+{
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     uint64_t period_ns = profile_period_ns(profile);
-    tell(on_line, userdata, "samples", profile->sample_count);
-    if (profile->unselected_count > 0) {
-        tell(on_line, userdata, "samples not selected", profile->unselected_count);
-    }
     if (period_ns > 0) {
         tell(on_line, userdata, "period_ns", period_ns);
     }
@@ -99,6 +148,20 @@ void export_books_lines(const struct profile *profile, export_line_fn *on_line, 
         tell_counters(books, on_line, userdata);
     } else {
         on_line("the recording has no books", userdata);
+    }
+}
+
+void export_books_lines(const struct profile *profile, export_line_fn *on_line, void *userdata)
+{
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    tell(on_line, userdata, "samples", profile->sample_count);
+    if (profile->unselected_count > 0) {
+        tell(on_line, userdata, "samples not selected", profile->unselected_count);
+    }
+    if (profile->event.is_clock) {
+        tell_clock(profile, books, on_line, userdata);
+    } else {
+        tell_event(profile, books, on_line, userdata);
     }
     if (profile->left_out_count > 0) {
         tell(on_line, userdata, "samples left out", profile->left_out_count);
@@ -111,11 +174,34 @@ void export_books_lines(const struct profile *profile, export_line_fn *on_line, 
     }
 }
 
+/* The books of another event than the clock. Their numbers stand behind those of ticks. */
+static void count_event(const struct profile *profile, const cJSON *books,
+                        export_count_fn *on_count, void *userdata)
+{
+    const cJSON *total = event_total(books, &profile->event);
+    for (size_t i = 0; i < COUNT_OF(event_terms); i++) {
+        char name[LINE_BYTES];
+        char event[EXPORT_EVENT_BYTES];
+        const cJSON *item = number_of(total, event_terms[i]);
+        if (item != NULL && fabs(item->valuedouble) <= (double)JSON_INTEGER_MAX) {
+            (void)snprintf(name, sizeof name, "%s %s", export_event_name(&profile->event, event),
+                           event_terms[i]);
+            const struct export_count count = {name, (int64_t)item->valuedouble,
+                                               COUNT_OF(terms) + COUNT_OF(counters) + i + 1};
+            on_count(&count, userdata);
+        }
+    }
+}
+
 void export_books_counts(const struct profile *profile, export_count_fn *on_count, void *userdata)
 {
     cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
-    for (size_t i = 0; i < COUNT_OF(terms) + COUNT_OF(counters); i++) {
+    size_t count = profile->event.is_clock ? COUNT_OF(terms) + COUNT_OF(counters) : 0;
+    if (!profile->event.is_clock) {
+        count_event(profile, books, on_count, userdata);
+    }
+    for (size_t i = 0; i < count; i++) {
         char name[LINE_BYTES];
         bool is_term = i < COUNT_OF(terms);
         const char *member = is_term ? terms[i] : counters[i - COUNT_OF(terms)];
@@ -123,8 +209,8 @@ void export_books_counts(const struct profile *profile, export_count_fn *on_coun
         if (item != NULL && (is_term || item->valuedouble != 0) &&
             fabs(item->valuedouble) <= (double)JSON_INTEGER_MAX) {
             (void)snprintf(name, sizeof name, "%s%s", is_term ? "ticks " : "", member);
-            const struct export_count count = {name, (int64_t)item->valuedouble, i + 1};
-            on_count(&count, userdata);
+            const struct export_count found = {name, (int64_t)item->valuedouble, i + 1};
+            on_count(&found, userdata);
         }
     }
 }

@@ -24,10 +24,10 @@
 #define ID_BYTES      ((size_t)48)
 #define AHEAD_SAMPLE  ((size_t)32) /* so many samples ahead they are fetched */
 
-/* The threads with the most samples, the first of them the one with the most. */
+/* The threads whose samples stand for most, the first of them the one with the most. */
 struct hottest {
     size_t threads[VISIBLE_MAX];
-    size_t sample_counts[VISIBLE_MAX];
+    uint64_t values[VISIBLE_MAX];
     size_t count;
 };
 
@@ -49,19 +49,29 @@ static void print_ms(struct json_out *out, const char *name, uint64_t time_ns)
     json_out_raw(out, name, text);
 }
 
-static void take_thread(struct hottest *hottest, size_t thread, size_t sample_count)
+static void take_thread(struct hottest *hottest, size_t thread, uint64_t value)
 {
     size_t at = hottest->count < VISIBLE_MAX ? hottest->count++ : VISIBLE_MAX;
-    for (; at > 0 && hottest->sample_counts[at - 1] < sample_count; at--) {
+    for (; at > 0 && hottest->values[at - 1] < value; at--) {
         if (at < VISIBLE_MAX) {
             hottest->threads[at] = hottest->threads[at - 1];
-            hottest->sample_counts[at] = hottest->sample_counts[at - 1];
+            hottest->values[at] = hottest->values[at - 1];
         }
     }
     if (at < VISIBLE_MAX) {
         hottest->threads[at] = thread;
-        hottest->sample_counts[at] = sample_count;
+        hottest->values[at] = value;
     }
+}
+
+/* What so many samples of the order stand for. */
+static uint64_t sum_values(const struct firefox *writer, size_t first, size_t end)
+{
+    uint64_t sum = 0;
+    for (size_t i = first; i < end && writer->profile->values != NULL; i++) {
+        sum += profile_value(writer->profile, writer->order[i]);
+    }
+    return writer->profile->values == NULL ? end - first : sum;
 }
 
 static void find_hottest(const struct firefox *writer, struct hottest *ret)
@@ -70,7 +80,7 @@ static void find_hottest(const struct firefox *writer, struct hottest *ret)
     for (size_t first = 0, end = 0, thread = 0; first < writer->profile->sample_count;
          first = end, thread++) {
         end = sample_order_end(writer->profile, writer->order, SAMPLE_ORDER_THREAD, first);
-        take_thread(ret, thread, end - first);
+        take_thread(ret, thread, sum_values(writer, first, end));
     }
 }
 
@@ -248,6 +258,29 @@ static void print_stack_column(struct firefox *writer, size_t first, size_t end)
     number_list_end(&writer->numbers, &writer->out);
 }
 
+/* What samples stand for: the viewer knows times by their own type, and has no other units. */
+static void print_weights(struct firefox *writer, size_t first, size_t end)
+{
+    const struct profile *profile = writer->profile;
+    bool is_time = profile->event.is_time && !profile->event.is_clock;
+    if (profile->values == NULL && !is_time) {
+        json_out_raw(&writer->out, "weight", NULL);
+        json_out_string(&writer->out, "weightType", "samples");
+        return;
+    }
+    number_list_begin(&writer->numbers, &writer->out, "weight");
+    for (size_t i = first; i < end; i++) {
+        uint64_t value = profile_value(profile, writer->order[i]);
+        if (is_time) {
+            number_list_add_ms(&writer->numbers, value);
+        } else {
+            number_list_add(&writer->numbers, value);
+        }
+    }
+    number_list_end(&writer->numbers, &writer->out);
+    json_out_string(&writer->out, "weightType", is_time ? "tracing-ms" : "samples");
+}
+
 static void print_samples(struct firefox *writer, size_t first, size_t end)
 {
     struct json_out *out = &writer->out;
@@ -268,8 +301,7 @@ static void print_samples(struct firefox *writer, size_t first, size_t end)
         }
         number_list_end(&writer->numbers, out);
     }
-    json_out_raw(out, "weight", NULL);
-    json_out_string(out, "weightType", "samples");
+    print_weights(writer, first, end);
     json_out_u64(out, "length", end - first);
     json_out_end(out, '}');
 }
@@ -349,7 +381,7 @@ int firefox_print(FILE *file, const struct profile *profile, const struct export
         .tables = {.profile = profile},
         .out = {.file = file},
         .order = order,
-        .period_ns = profile_period_ns(profile),
+        .period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0,
     };
     if (order == NULL) {
         return -ENOMEM;

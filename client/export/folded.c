@@ -195,7 +195,8 @@ static int count_sample(struct folding *folding, const struct profile_sample *sa
         grow(folding->counts, folding->count_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }
-    folding->counts[item] = item == known_count ? 1 : folding->counts[item] + 1;
+    uint64_t value = profile_value_of(folding->profile, sample);
+    folding->counts[item] = item == known_count ? value : folding->counts[item] + value;
     return 0;
 }
 

@@ -4,14 +4,16 @@
  * Prints one ExportProfilesServiceRequest of OpenTelemetry: the dictionary, then for each process a
  * resource with one profile; of a process that changed its owner (unit, container), for each.
  * Samples of a process that share stack, thread and CPU are one, with the time of each, in order;
- * where times of the wall clock are not known, with their number. What is nested in something else
- * is made twice: once to be counted, since its length stands before it.
+ * where times of the wall clock are not known, or samples stand for different amounts, with what
+ * they stand for together: stores do not take a value for each time. What is nested in something
+ * else is made twice: once to be counted, since its length stands before it.
  */
 #include "writers.h"
 
 #include "cleanup.h"
 #include "compare.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "otlp_dictionary.h"
 #include "utf8.h"
 
@@ -54,7 +56,7 @@ struct otlp {
     struct sample_key *keys;  /* owned; sorted */
     int32_t books[BOOKS_MAX]; /* attributes */
     size_t book_count;
-    uint64_t period_ns;
+    uint64_t period; /* in units of its type; 0: not known, or there is none */
     int64_t wall_offset_ns;
     bool has_wall;
 };
@@ -165,7 +167,7 @@ static void write_group(struct otlp *writer, struct message_out *out, const stru
 {
     cleanup_(freep) uint64_t *times = calloc(count, sizeof *times);
     int32_t attributes[ATTRIBUTES_MAX];
-    int64_t value = (int64_t)count;
+    int64_t value = 0;
     Otlp__Sample sample = OTLP__SAMPLE__INIT;
     if (times == NULL) {
         keep_fault(writer, -ENOMEM);
@@ -174,7 +176,7 @@ static void write_group(struct otlp *writer, struct message_out *out, const stru
     sample.stack_index = keys[0].stack;
     sample.n_attribute_indices = find_attributes(writer, keys, attributes);
     sample.attribute_indices = attributes;
-    if (writer->has_wall) {
+    if (writer->has_wall && writer->profile->values == NULL) {
         for (size_t i = 0; i < count; i++) {
             times[i] = wall_ns(writer, writer->profile->samples[keys[i].number].time_ns);
         }
@@ -182,6 +184,9 @@ static void write_group(struct otlp *writer, struct message_out *out, const stru
         sample.n_timestamps_unix_nano = count;
         sample.timestamps_unix_nano = times;
     } else {
+        for (size_t i = 0; i < count; i++) {
+            value += (int64_t)profile_value(writer->profile, keys[i].number);
+        }
         sample.n_values = 1;
         sample.values = &value;
     }
@@ -199,24 +204,49 @@ static void write_samples(struct otlp *writer, struct message_out *out,
     }
 }
 
+/* What samples count, and what their period is in. A store names a profile by the latter, or where
+ * there is none, as of waits, by the former. */
+static void name_types(struct otlp *writer, Otlp__ValueType *samples, Otlp__ValueType *period)
+{
+    struct otlp_dictionary *dictionary = &writer->dictionary;
+    const struct profile_event *event = &writer->profile->event;
+    char name[EXPORT_EVENT_BYTES];
+    (void)export_event_name(event, name);
+    if (!event->is_clock) {
+        const char *unit = event->is_time ? "nanoseconds" : "count";
+        samples->type_strindex =
+            otlp_string(dictionary, strcmp(name, "off-cpu") == 0 ? "off_cpu" : name);
+        samples->unit_strindex = otlp_string(dictionary, unit);
+        *period = *samples;
+        return;
+    }
+    samples->type_strindex = otlp_string(dictionary, "samples");
+    samples->unit_strindex = otlp_string(dictionary, "count");
+    period->type_strindex = otlp_string(dictionary, "cpu");
+    period->unit_strindex = otlp_string(dictionary, "nanoseconds");
+}
+
+/* The period of samples; 0: there is none. */
+static uint64_t find_period(const struct profile *profile)
+{
+    const struct profile_event *event = &profile->event;
+    return event->is_clock ? profile_period_ns(profile) : event->is_time ? 0 : 1;
+}
+
 /* All of a profile but its samples. */
 static void write_profile_head(struct otlp *writer, struct message_out *out)
 {
     const struct profile *profile = writer->profile;
-    struct otlp_dictionary *dictionary = &writer->dictionary;
     Otlp__Profile head = OTLP__PROFILE__INIT;
     Otlp__ValueType samples = OTLP__VALUE_TYPE__INIT;
-    Otlp__ValueType cpu = OTLP__VALUE_TYPE__INIT;
-    samples.type_strindex = otlp_string(dictionary, "samples");
-    samples.unit_strindex = otlp_string(dictionary, "count");
-    cpu.type_strindex = otlp_string(dictionary, "cpu");
-    cpu.unit_strindex = otlp_string(dictionary, "nanoseconds");
+    Otlp__ValueType period = OTLP__VALUE_TYPE__INIT;
+    name_types(writer, &samples, &period);
     head.sample_type = &samples;
     head.time_unix_nano = wall_ns(writer, profile->first_ns);
     head.duration_nano = profile->last_ns - profile->first_ns;
-    if (writer->period_ns > 0) {
-        head.period_type = &cpu;
-        head.period = (int64_t)writer->period_ns;
+    if (writer->period > 0) {
+        head.period_type = &period;
+        head.period = (int64_t)writer->period;
     }
     head.n_attribute_indices = writer->book_count;
     head.attribute_indices = writer->books;
@@ -416,7 +446,7 @@ static void prepare(struct otlp *writer, uint64_t lost)
 int otlp_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
     cleanup_(otlp_done) struct otlp writer = {
-        .profile = profile, .out = {.file = file}, .period_ns = profile_period_ns(profile)};
+        .profile = profile, .out = {.file = file}, .period = find_period(profile)};
     struct message_out size = {.file = NULL};
     uint64_t lost = options->has_lost_frame ? export_books_lost(profile) : 0;
     writer.has_wall = profile_wall_offset_ns(profile, &writer.wall_offset_ns);

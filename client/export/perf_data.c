@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Prints perf.data of clock samples, as a file or as what goes through a pipe. A file's head says
+ * Prints perf.data of samples, as a file or as what goes through a pipe. A file's head says
  * how long the records are, so these are counted first. Names of programs and mappings come before
  * samples, each with its time, since readers sort by time. Paths of control groups are records too,
  * which samples refer to by numbers that mean nothing elsewhere.
@@ -24,6 +24,7 @@
 #include "cleanup.h"
 #include "definitions.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "load_segments.h"
 #include "perf_header.h"
 #include "perf_records.h"
@@ -312,7 +313,7 @@ static void write_sample(struct perf_data *writer, const struct profile_sample *
     perf_records_u64(records, sample->time_ns);
     perf_records_u32(records, sample->cpu);
     perf_records_u32(records, 0);
-    perf_records_u64(records, writer->event.period);
+    perf_records_u64(records, profile_value_of(writer->profile, sample) * writer->event.period);
     perf_records_u64(records, 0); /* the words of the stacks, for now */
     assert(records->used_bytes == SAMPLE_HEAD_BYTES);
     add_chain(writer, sample->kernel_stack, (uint64_t)PERF_CONTEXT_KERNEL);
@@ -457,11 +458,8 @@ static int prepare(struct perf_data *writer)
 
 int perf_data_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
-    uint64_t period_ns = profile_period_ns(profile);
-    cleanup_(perf_data_done) struct perf_data writer = {
-        .profile = profile,
-        .event = {.period = period_ns > 0 ? period_ns : 1},
-    };
+    cleanup_(perf_data_done) struct perf_data writer = {.profile = profile};
+    perf_header_take_event(&profile->event, export_cost_of(profile).scale, &writer.event);
     int r = prepare(&writer);
     if (r < 0) {
         return r;

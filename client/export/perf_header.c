@@ -122,12 +122,29 @@ static void add_feature(struct feature *features, size_t *count, unsigned number
     memcpy(feature->bytes, bytes, size_bytes);
 }
 
+/*
+ * An event that has no name in the kernel, as a wait, is what perf's own BPF programs write. One of
+ * a device has numbers that only the recorded machine knows: it is a raw one, known by its name.
+ */
+void perf_header_take_event(const struct profile_event *event, uint64_t period,
+                            struct perf_event *ret)
+{
+    struct event_code code = {.type = EVENT_SOFTWARE, .config = PERF_COUNT_SW_BPF_OUTPUT};
+    (void)profile_event_code(event, &code);
+    *ret = (struct perf_event){
+        .type = code.type == EVENT_OF_PMU ? PERF_TYPE_RAW : (uint32_t)code.type,
+        .config = code.config,
+        .period = period,
+    };
+    (void)export_event_name(event, ret->name);
+}
+
 static struct perf_event_attr make_attribute(const struct perf_event *event)
 {
     return (struct perf_event_attr){
-        .type = PERF_TYPE_SOFTWARE,
+        .type = event->type,
         .size = sizeof(struct perf_event_attr),
-        .config = PERF_COUNT_SW_CPU_CLOCK,
+        .config = event->config,
         .sample_period = event->period,
         .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                        PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
@@ -160,13 +177,14 @@ static void add_origin(const struct profile *profile, struct feature *features, 
 static size_t make_features(const struct perf_event *event, const struct profile *profile,
                             struct feature *features)
 {
-    const struct event_list events = {
+    struct event_list events = {
         .event_count = 1,
         .attribute_bytes = sizeof events.attribute,
         .attribute = make_attribute(event),
         .name_bytes = sizeof events.name,
-        .name = "cpu-clock",
     };
+    _Static_assert(sizeof events.name == sizeof event->name, "a name does not fit");
+    memcpy(events.name, event->name, sizeof events.name);
     size_t count = 0;
     int64_t offset_ns = 0;
     const uint64_t times[2] = {profile->first_ns, profile->last_ns};

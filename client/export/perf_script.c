@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Prints what `perf script -F comm,pid,tid,cpu,time,period,event,ip,sym,dso --ns` prints of clock
+ * Prints what `perf script -F comm,pid,tid,cpu,time,period,event,ip,sym,dso --ns` prints of
  * samples: a line of the event, a line a frame, an empty line. Readers part these lines at spaces
  * and brackets, so what they would take for the end of a name is escaped, once for each name. The
- * period of an event is the recording's, in nanoseconds; 1 where it is not known.
+ * period of a sample is what it costs (export_cost.h).
  */
 #include "writers.h"
 
@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "escaped.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "places.h"
 #include "sample_order.h"
 #include "text_forms.h"
@@ -19,7 +20,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define EVENT       "cpu-clock"
 #define KERNEL      "[kernel]"
 #define PERF_KERNEL "[kernel.kallsyms]"
 #define NO_MODULE   "[unknown]"
@@ -36,7 +36,8 @@ struct perf_script {
     struct byte_out out;
     struct text_forms comms;
     struct text_forms frames; /* what stands behind an address */
-    uint64_t period;
+    struct export_cost cost;
+    char event[EXPORT_EVENT_BYTES];
     int fault; /* the first -errno */
 };
 
@@ -149,8 +150,10 @@ static void put_event(struct perf_script *writer, const struct profile_sample *s
     byte_out_text(out, ".");
     put_padded(out, sample->time_ns % NS_PER_S, NS_DIGITS);
     byte_out_text(out, ": ");
-    byte_out_decimal(out, writer->period);
-    byte_out_text(out, " " EVENT ":\n");
+    byte_out_decimal(out, profile_value_of(writer->profile, sample) * writer->cost.scale);
+    byte_out_text(out, " ");
+    byte_out_text(out, writer->event);
+    byte_out_text(out, ":\n");
 }
 
 /* Puts what a line of a frame begins with: a tab, the address in 16 columns, a space. */
@@ -189,13 +192,15 @@ static void print_comment(const char *line, void *userdata)
 
 static void print_lost(FILE *file, const struct profile *profile, uint64_t period)
 {
+    char event[EXPORT_EVENT_BYTES];
     uint64_t lost = export_books_lost(profile);
     if (lost > 0) {
         (void)fprintf(file,
-                      "%-*s 0/0 [000] %" PRIu64 ".%09" PRIu64 ": %" PRIu64 " " EVENT
-                      ":\n\t%16x [lost] (" NO_MODULE ")\n\n",
+                      "%-*s 0/0 [000] %" PRIu64 ".%09" PRIu64 ": %" PRIu64
+                      " %s:\n\t%16x [lost] (" NO_MODULE ")\n\n",
                       COMM_WIDTH, "[lost]", profile->last_ns / NS_PER_S,
-                      profile->last_ns % NS_PER_S, lost * period, 0);
+                      profile->last_ns % NS_PER_S, lost * period,
+                      export_event_name(&profile->event, event), 0);
     }
 }
 
@@ -232,18 +237,18 @@ static int put_samples(struct perf_script *writer)
 int perf_script_print(FILE *file, const struct profile *profile,
                       const struct export_options *options)
 {
-    uint64_t period_ns = profile_period_ns(profile);
     cleanup_(perf_script_done) struct perf_script writer = {
         .profile = profile,
         .out = {.file = file},
-        .period = period_ns == 0 ? 1 : period_ns,
+        .cost = export_cost_of(profile),
     };
+    (void)export_event_name(&profile->event, writer.event);
     (void)fputs(HEADER_EDGE, file);
     export_books_lines(profile, print_comment, file);
     (void)fputs(HEADER_EDGE "#\n", file);
     int r = put_samples(&writer);
     if (r == 0 && options->has_lost_frame) {
-        print_lost(file, profile, writer.period);
+        print_lost(file, profile, writer.cost.scale);
     }
     return r;
 }

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "definitions.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "grow.h"
 #include "json.h"
 #include "perfetto_interned.h"
@@ -19,9 +20,11 @@
 #include <string.h>
 
 #define BUILD_ID_BYTES ((size_t)64)
-#define COUNTER_BITS   8  /* of the number of a session's counter */
-#define SAMPLE_FIELD   66 /* of a packet */
+#define COUNTER_BITS   8   /* of the number of a session's counter */
+#define SAMPLE_FIELD   66  /* of a packet, as the next */
+#define STACK_FIELD    135 /* a sample with what it stands for */
 #define RECENT_COUNT   ((size_t)256)
+#define SOURCE_PREFIX  "cpu-profilerd."
 
 enum {
     CLOCK_ID_REALTIME = 1,
@@ -31,6 +34,21 @@ enum {
     TYPE_COUNTER = 4,
     MODE_KERNEL = 1,
     MODE_USER = 2,
+    STACK_MODE_USER = 1,
+    STACK_MODE_KERNEL = 2,
+    STACK_UNIT_NANOSECONDS = 1,
+};
+
+/* Fields of a StackSample, and of what is in it. */
+enum {
+    FIELD_TASK = 1,
+    FIELD_EXECUTION = 3,
+    FIELD_CALLSTACK = 6,
+    FIELD_WEIGHT = 11,
+    FIELD_TASK_PID = 2,
+    FIELD_TASK_TID = 3,
+    FIELD_EXECUTION_CPU = 2,
+    FIELD_EXECUTION_MODE = 3,
 };
 
 struct task_key {
@@ -201,6 +219,39 @@ static void add_labels(struct perfetto_packets *writer, const struct profile_sam
     }
 }
 
+/* Puts a message of two numbers, as a field of another. Returns its bytes. */
+static size_t put_pair(uint32_t field, const uint32_t fields[2], const uint64_t values[2],
+                       uint8_t *into)
+{
+    uint8_t pair[2 * MESSAGE_NUMBER_BYTES_MAX];
+    size_t bytes = message_number(fields[0], values[0], pair);
+    bytes += message_number(fields[1], values[1], pair + bytes);
+    size_t head_bytes = message_head(field, bytes, into);
+    memcpy(into + head_bytes, pair, bytes);
+    return head_bytes + bytes;
+}
+
+/* Writes a sample of another event than the clock. A wait is on no CPU. */
+static void write_stack(struct perfetto_packets *writer, const struct profile_sample *sample)
+{
+    static const uint32_t task_fields[2] = {FIELD_TASK_PID, FIELD_TASK_TID};
+    static const uint32_t execution_fields[2] = {FIELD_EXECUTION_CPU, FIELD_EXECUTION_MODE};
+    const struct profile *profile = writer->profile;
+    const struct profile_task *task = profile_task(profile, sample->task);
+    const uint64_t task_values[2] = {task_number(task->pid), task_number(task->tid)};
+    const uint64_t execution_values[2] = {sample->cpu,
+                                          sample->in_kernel ? STACK_MODE_KERNEL : STACK_MODE_USER};
+    uint8_t message[PERFETTO_PACKED_BYTES_MAX];
+    size_t bytes = put_pair(FIELD_TASK, task_fields, task_values, message);
+    if (!profile->event.is_wait) {
+        bytes += put_pair(FIELD_EXECUTION, execution_fields, execution_values, message + bytes);
+    }
+    bytes += message_number(FIELD_CALLSTACK, perfetto_interned_stack(&writer->interned, sample),
+                            message + bytes);
+    bytes += message_number(FIELD_WEIGHT, profile_value_of(profile, sample), message + bytes);
+    perfetto_sequence_write_packed(&writer->sequence, sample->time_ns, STACK_FIELD, message, bytes);
+}
+
 int perfetto_packets_sample(struct perfetto_packets *writer, const struct profile_sample *sample)
 {
     const struct profile_task *task = profile_task(writer->profile, sample->task);
@@ -211,6 +262,10 @@ int perfetto_packets_sample(struct perfetto_packets *writer, const struct profil
     add_task(writer, &process, sample->time_ns);
     add_task(writer, &thread, sample->time_ns);
     add_labels(writer, sample);
+    if (!writer->profile->event.is_clock) {
+        write_stack(writer, sample);
+        return writer->sequence.fault;
+    }
     /* The fields of a PerfSample, by their numbers from 1 on. */
     const uint64_t fields[] = {
         sample->cpu,
@@ -260,17 +315,26 @@ static uint64_t find_counter_base(const struct profile *profile)
     return id == NULL ? 0 : hash_id(id) << COUNTER_BITS;
 }
 
-int perfetto_packets_begin(struct perfetto_packets *writer, uint64_t time_ns)
+/* Writes the first packet of the sequence, with what all samples have. */
+static void write_defaults(struct perfetto_packets *writer, Perfetto__TracePacketDefaults *defaults,
+                           uint64_t time_ns)
+{
+    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+    packet.has_timestamp = true;
+    packet.timestamp = time_ns;
+    packet.has_sequence_flags = true;
+    packet.sequence_flags = PERFETTO_CLEARED;
+    packet.trace_packet_defaults = defaults;
+    write_clocks(writer, &packet, time_ns);
+}
+
+static void begin_clock(struct perfetto_packets *writer, uint64_t time_ns)
 {
     char name[] = "cpu-clock";
     uint64_t period_ns = profile_period_ns(writer->profile);
     Perfetto__Timebase timebase = PERFETTO__TIMEBASE__INIT;
     Perfetto__PerfSampleDefaults samples = PERFETTO__PERF_SAMPLE_DEFAULTS__INIT;
     Perfetto__TracePacketDefaults defaults = PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
-    Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-    perfetto_interned_forget(&writer->interned);
-    writer->sequence.gathered_bytes = 0;
-    writer->counter_base = find_counter_base(writer->profile);
     timebase.has_period = period_ns > 0;
     timebase.period = period_ns;
     timebase.has_counter = true;
@@ -278,12 +342,43 @@ int perfetto_packets_begin(struct perfetto_packets *writer, uint64_t time_ns)
     timebase.name = name;
     samples.timebase = &timebase;
     defaults.perf_sample_defaults = &samples;
-    packet.has_timestamp = true;
-    packet.timestamp = time_ns;
-    packet.has_sequence_flags = true;
-    packet.sequence_flags = PERFETTO_CLEARED;
-    packet.trace_packet_defaults = &defaults;
-    write_clocks(writer, &packet, time_ns);
+    write_defaults(writer, &defaults, time_ns);
+}
+
+/* Samples of another event are of a source of their own. */
+static void begin_event(struct perfetto_packets *writer, uint64_t time_ns)
+{
+    const struct profile_event *event = &writer->profile->event;
+    char name[EXPORT_EVENT_BYTES];
+    char unit[EXPORT_EVENT_BYTES];
+    char source[EXPORT_EVENT_BYTES + sizeof SOURCE_PREFIX];
+    const struct profile_event named_unit = {.name = event->unit};
+    Perfetto__StackSampleCounter counter = PERFETTO__STACK_SAMPLE_COUNTER__INIT;
+    Perfetto__StackSampleDefaults samples = PERFETTO__STACK_SAMPLE_DEFAULTS__INIT;
+    Perfetto__TracePacketDefaults defaults = PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
+    (void)export_event_name(event, name);
+    (void)export_event_name(&named_unit, unit);
+    (void)snprintf(source, sizeof source, SOURCE_PREFIX "%s", name);
+    counter.name = name;
+    counter.has_unit = event->is_time;
+    counter.unit = STACK_UNIT_NANOSECONDS;
+    counter.unit_str = event->is_time ? NULL : unit;
+    samples.source = source;
+    samples.primary_descriptor = &counter;
+    defaults.stack_sample_defaults = &samples;
+    write_defaults(writer, &defaults, time_ns);
+}
+
+int perfetto_packets_begin(struct perfetto_packets *writer, uint64_t time_ns)
+{
+    perfetto_interned_forget(&writer->interned);
+    writer->sequence.gathered_bytes = 0;
+    writer->counter_base = find_counter_base(writer->profile);
+    if (writer->profile->event.is_clock) {
+        begin_clock(writer, time_ns);
+    } else {
+        begin_event(writer, time_ns);
+    }
     return writer->sequence.fault;
 }
 

@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "escaped.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "grow.h"
 #include "locations.h"
 #include "message_out.h"
@@ -73,8 +74,8 @@ struct counted_key {
 };
 
 struct count {
-    uint64_t samples;
-    uint32_t key; /* of the keys */
+    uint64_t value; /* of its samples */
+    uint32_t key;   /* of the keys */
 };
 
 struct function_key {
@@ -89,10 +90,10 @@ struct pprof {
     struct chain_keys counted; /* struct counted_key */
     struct count *counts;      /* owned; by item of `counted` */
     size_t count_capacity;
-    struct intern keys;      /* struct sample_key */
-    uint64_t *sample_counts; /* owned; by item of `keys` */
-    struct intern strings;   /* those that were written, by their number */
-    uint32_t *string_of;     /* owned; by text of the profile: its string, 0: not written yet */
+    struct intern keys;    /* struct sample_key */
+    uint64_t *values;      /* owned; by item of `keys` */
+    struct intern strings; /* those that were written, by their number */
+    uint32_t *string_of;   /* owned; by text of the profile: its string, 0: not written yet */
     int64_t label_keys[LABEL_KEYS]; /* strings */
     struct intern functions;        /* struct function_key; those that were written */
     bool *is_written;               /* owned; by location */
@@ -108,7 +109,7 @@ static void pprof_done(struct pprof *writer)
     chain_keys_done(&writer->counted);
     free(writer->counts);
     intern_done(&writer->keys);
-    free(writer->sample_counts);
+    free(writer->values);
     intern_done(&writer->strings);
     free(writer->string_of);
     intern_done(&writer->functions);
@@ -283,12 +284,12 @@ static size_t fill_labels(struct pprof *writer, const struct sample_key *key, Pp
     return count + fill_owner(writer, key->owner, labels + count);
 }
 
-/* Writes a sample of a number of samples, and the locations that are new. */
+/* Writes a sample that stands for so much, and the locations that are new. */
 static void write_sample(struct pprof *writer, const uint32_t *stack, size_t count,
-                         Pprof__Label **labels, size_t label_count, uint64_t samples)
+                         Pprof__Label **labels, size_t label_count, uint64_t value)
 {
     cleanup_(freep) uint64_t *ids = calloc(count, sizeof *ids);
-    int64_t values[VALUES_MAX] = {(int64_t)samples, (int64_t)(samples * writer->period_ns)};
+    int64_t values[VALUES_MAX] = {(int64_t)value, (int64_t)(value * writer->period_ns)};
     if (ids == NULL) {
         writer->fault = -ENOMEM;
         return;
@@ -326,7 +327,7 @@ static void write_key(struct pprof *writer, uint32_t item)
     for (size_t i = 0; i < label_count; i++) {
         label_list[i] = &labels[i];
     }
-    write_sample(writer, stack, count, label_list, label_count, writer->sample_counts[item]);
+    write_sample(writer, stack, count, label_list, label_count, writer->values[item]);
 }
 
 static void write_mapping(struct pprof *writer, size_t number)
@@ -348,6 +349,25 @@ static void write_mapping(struct pprof *writer, size_t number)
     write_piece(writer, &piece);
 }
 
+/* Of the clock the number of samples, and the time where the period is known; of another event what
+ * samples stand for, and that alone. */
+static void name_types(struct pprof *writer, Pprof__ValueType *types)
+{
+    const struct profile_event *event = &writer->profile->event;
+    char name[EXPORT_EVENT_BYTES];
+    if (!event->is_clock) {
+        types[0].type = string_index(writer, strcmp(event->name, "off-cpu") == 0
+                                                 ? "off_cpu"
+                                                 : export_event_name(event, name));
+        types[0].unit = string_index(writer, event->is_time ? "nanoseconds" : "count");
+        return;
+    }
+    types[0].type = string_index(writer, "samples");
+    types[0].unit = string_index(writer, "count");
+    types[1].type = string_index(writer, "cpu");
+    types[1].unit = string_index(writer, "nanoseconds");
+}
+
 /* What is in a sample's values, and since when for how long it was sampled. */
 static void write_head(struct pprof *writer)
 {
@@ -357,10 +377,7 @@ static void write_head(struct pprof *writer)
     Pprof__ValueType *type_list[VALUES_MAX] = {&types[0], &types[1]};
     int64_t offset_ns = 0;
     (void)string_index(writer, "");
-    types[0].type = string_index(writer, "samples");
-    types[0].unit = string_index(writer, "count");
-    types[1].type = string_index(writer, "cpu");
-    types[1].unit = string_index(writer, "nanoseconds");
+    name_types(writer, types);
     piece.n_sample_type = writer->period_ns > 0 ? 2 : 1;
     piece.sample_type = type_list;
     if (writer->period_ns > 0) {
@@ -421,19 +438,19 @@ static int count_sample(struct pprof *writer, const struct profile_sample *sampl
         writer->counts[item] = (struct count){0};
         r = add_key(writer, sample, &writer->counts[item].key);
     }
-    writer->counts[item].samples++;
+    writer->counts[item].value += profile_value_of(writer->profile, sample);
     return r;
 }
 
 /* Counts the samples of each key. What they were found by is not needed any more. */
 static int count_keys(struct pprof *writer)
 {
-    writer->sample_counts = calloc(writer->keys.item_count + 1, sizeof *writer->sample_counts);
-    for (size_t i = 0; writer->sample_counts != NULL && i < writer->counted.keys.item_count; i++) {
-        writer->sample_counts[writer->counts[i].key] += writer->counts[i].samples;
+    writer->values = calloc(writer->keys.item_count + 1, sizeof *writer->values);
+    for (size_t i = 0; writer->values != NULL && i < writer->counted.keys.item_count; i++) {
+        writer->values[writer->counts[i].key] += writer->counts[i].value;
     }
     chain_keys_done(&writer->counted);
-    return writer->sample_counts == NULL ? -ENOMEM : 0;
+    return writer->values == NULL ? -ENOMEM : 0;
 }
 
 static void write_lost(struct pprof *writer, uint32_t location)
@@ -468,7 +485,10 @@ static int prepare(struct pprof *writer, uint32_t *ret_lost)
 int pprof_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
     cleanup_(pprof_done) struct pprof writer = {
-        .profile = profile, .out = {.file = file}, .period_ns = profile_period_ns(profile)};
+        .profile = profile,
+        .out = {.file = file},
+        .period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0,
+    };
     uint32_t lost = 0;
     int r = prepare(&writer, &lost);
     if (r < 0) {

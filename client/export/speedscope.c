@@ -2,14 +2,15 @@
 
 /*
  * Prints speedscope's file format: frames that all profiles share, then a sampled profile for each
- * process, its samples in the order of time. A sample weighs the recording's period, or 1 where
- * that is not known. The hottest process is the one that is shown first. Readers pass over the
- * member "cpu-profilerd", which has the books.
+ * process, its samples in the order of time. A sample weighs what export_cost.h says. The hottest
+ * process is the one that is shown first. Readers pass over the member "cpu-profilerd", which has
+ * the books.
  */
 #include "writers.h"
 
 #include "cleanup.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "json_out.h"
 #include "number_list.h"
 #include "sample_order.h"
@@ -27,8 +28,7 @@ struct speedscope {
     const uint32_t *order; /* borrowed; of the samples */
     struct json_out out;
     struct number_list numbers;
-    uint64_t weight; /* of a sample */
-    bool is_time;    /* and whether that is nanoseconds */
+    struct export_cost cost;
 };
 
 static void print_frame(struct speedscope *writer, uint32_t number)
@@ -112,22 +112,36 @@ static void begin_profile(struct speedscope *writer, const char *name, uint64_t 
     json_out_begin(out, NULL, '{');
     json_out_string(out, "type", "sampled");
     json_out_string(out, "name", name);
-    json_out_string(out, "unit", writer->is_time ? "nanoseconds" : "none");
+    json_out_string(out, "unit", writer->cost.is_time ? "nanoseconds" : "none");
     json_out_u64(out, "startValue", 0);
     json_out_u64(out, "endValue", weight);
     number_list_begin(&writer->numbers, out, "samples");
 }
 
-static void end_profile(struct speedscope *writer, size_t count, uint64_t weight)
+/* Ends the list of stacks; a weight for each of them follows, and then end_profile(). */
+static void begin_weights(struct speedscope *writer)
 {
-    struct json_out *out = &writer->out;
-    number_list_end(&writer->numbers, out);
-    number_list_begin(&writer->numbers, out, "weights");
-    for (size_t i = 0; i < count; i++) {
-        number_list_add(&writer->numbers, weight);
+    number_list_end(&writer->numbers, &writer->out);
+    number_list_begin(&writer->numbers, &writer->out, "weights");
+}
+
+static void end_profile(struct speedscope *writer)
+{
+    number_list_end(&writer->numbers, &writer->out);
+    json_out_end(&writer->out, '}');
+}
+
+/* What so many samples of the order cost. */
+static uint64_t sum_costs(const struct speedscope *writer, size_t first, size_t end)
+{
+    uint64_t sum = 0;
+    if (writer->profile->values == NULL) {
+        return (end - first) * writer->cost.scale;
     }
-    number_list_end(&writer->numbers, out);
-    json_out_end(out, '}');
+    for (size_t i = first; i < end; i++) {
+        sum += export_cost_at(&writer->cost, writer->profile, writer->order[i]);
+    }
+    return sum;
 }
 
 static int print_process(struct speedscope *writer, size_t first, size_t end)
@@ -144,12 +158,16 @@ static int print_process(struct speedscope *writer, size_t first, size_t end)
         title = NULL;
         return -ENOMEM;
     }
-    begin_profile(writer, title, (end - first) * writer->weight);
+    begin_profile(writer, title, sum_costs(writer, first, end));
     for (size_t i = first; i < end; i++) {
         fetch_ahead(writer, i, end);
         put_stack(writer, &profile->samples[writer->order[i]]);
     }
-    end_profile(writer, end - first, writer->weight);
+    begin_weights(writer);
+    for (size_t i = first; i < end; i++) {
+        number_list_add(&writer->numbers, export_cost_at(&writer->cost, profile, writer->order[i]));
+    }
+    end_profile(writer);
     return 0;
 }
 
@@ -158,33 +176,37 @@ static int print_process(struct speedscope *writer, size_t first, size_t end)
 static int print_processes(struct speedscope *writer, size_t *ret_hottest)
 {
     size_t count = writer->profile->sample_count;
-    size_t most = 0;
+    uint64_t most = 0;
     size_t number = 0;
     int r = 0;
     for (size_t first = 0, end = 0; first < count && r == 0; first = end, number++) {
         end = sample_order_end(writer->profile, writer->order, SAMPLE_ORDER_PROCESS, first);
         r = print_process(writer, first, end);
-        if (end - first > most) {
-            most = end - first;
+        uint64_t cost = r < 0 ? 0 : sum_costs(writer, first, end);
+        if (cost > most) {
+            most = cost;
             *ret_hottest = number;
         }
     }
     if (count == 0) {
         begin_profile(writer, "[no samples]", 0);
-        end_profile(writer, 0, 0);
+        begin_weights(writer);
+        end_profile(writer);
     }
     return r;
 }
 
 static void print_lost(struct speedscope *writer)
 {
-    uint64_t weight = export_books_lost(writer->profile) * writer->weight;
+    uint64_t weight = export_books_lost(writer->profile) * writer->cost.scale;
     if (weight > 0) {
         begin_profile(writer, "[lost]", weight);
         number_list_open(&writer->numbers);
         number_list_add(&writer->numbers, lost_frame(writer));
         number_list_close(&writer->numbers);
-        end_profile(writer, 1, weight);
+        begin_weights(writer);
+        number_list_add(&writer->numbers, weight);
+        end_profile(writer);
     }
 }
 
@@ -194,6 +216,10 @@ static void print_about(struct speedscope *writer, size_t hottest)
     json_out_u64(out, "activeProfileIndex", hottest);
     json_out_string(out, "exporter", "cpu-profilerd@" CPU_PROFILERD_VERSION);
     json_out_begin(out, "cpu-profilerd", '{');
+    if (!writer->profile->event.is_clock) {
+        json_out_string(out, "event", writer->profile->event.name);
+        json_out_string(out, "unit", writer->profile->event.unit);
+    }
     json_out_raw(out, "session", writer->profile->session_json);
     json_out_raw(out, "books", writer->profile->books_json);
     json_out_end(out, '}');
@@ -203,13 +229,11 @@ int speedscope_print(FILE *file, const struct profile *profile,
                      const struct export_options *options)
 {
     cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_PROCESS);
-    uint64_t period_ns = profile_period_ns(profile);
     struct speedscope writer = {
         .profile = profile,
         .order = order,
         .out = {.file = file},
-        .weight = period_ns > 0 ? period_ns : 1,
-        .is_time = period_ns > 0,
+        .cost = export_cost_of(profile),
     };
     size_t hottest = 0;
     if (order == NULL) {

@@ -151,6 +151,10 @@ static int check_request(const struct command_line *command, const struct export
         return options_refuse(command, "--lost-frame: what is lost is known of the whole recording "
                                        "only; leave out what selects a part of it");
     }
+    if (request->options.has_lost_frame && request->selection.event != NULL) {
+        return options_refuse(command, "--lost-frame: stands for ticks of the clock; leave --event "
+                                       "out");
+    }
     if (save_is_input(request->path, request->output_path)) {
         return options_refuse(command, "-o: %s: is the recording itself; name another file",
                               request->output_path);
@@ -179,6 +183,11 @@ int verb_export(int argc, char **argv)
     status = load_recording(&load, &profile);
     if (profile == NULL) {
         return status;
+    }
+    if (export_formats[request.format].has_no_value && profile->values != NULL) {
+        return complain("%s: has samples of %s that stand for different amounts, which %s cannot "
+                        "hold; another format can",
+                        request.path, profile->event.name, export_formats[request.format].name);
     }
     int export_status = export_file(profile, &request);
     return export_status == EXIT_DONE ? status : export_status;

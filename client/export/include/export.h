@@ -41,6 +41,7 @@ struct export_format {
     bool is_gzip;      /* its readers expect it compressed, whatever the file's name */
     bool has_no_frame; /* "[lost]" finds no place: frames are addresses, or samples do not count */
     bool has_roots;    /* stacks begin with a frame for their task */
+    bool has_no_value; /* each sample counts for one: only a profile whose samples do fits */
 };
 
 /* All formats. {0} ends the table. */

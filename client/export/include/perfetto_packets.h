@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Packets of a trace of Perfetto, one sequence: a PerfSample a sample. What a sample refers to is
- * in its packet or in one before, each thing once: names, modules, frames, stacks. A process's or
- * thread's name is there again when it changes, and so are the process's labels. The profile may be
- * one that grows; then its tables may only get longer between calls.
+ * Packets of a trace of Perfetto, one sequence: a PerfSample a sample of the clock, a StackSample
+ * one of another event, with what that stands for. What a sample refers to is in its packet or in
+ * one before, each thing once: names, modules, frames, stacks. A process's or thread's name is
+ * there again when it changes, and so are the process's labels. The profile may be one that grows;
+ * then its tables may only get longer between calls.
  */
 
 #include "profile.h"
