@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Profiles of other events than the clock: which samples they have, what each stands for, and that
+ * whoever counts samples counts that.
+ */
+#include "export.h"
+#include "lineage.h"
+#include "made_recording.h"
+#include "measure.h"
+#include "report.h"
+#include "selection.h"
+#include "tree.h"
+
+#define S UINT64_C(1000000000)
+
+/* The clock, faults of period 100, switches, and waits. */
+#define EVENTS                                                                                     \
+    "\"events\":[{\"event\":\"cpu-clock\",\"unit\":\"ns\",\"period\":1000000,\"asked\":false},"    \
+    "{\"event\":\"page-faults\",\"unit\":\"faults\",\"period\":100,\"asked\":true},"               \
+    "{\"event\":\"context-switches\",\"unit\":\"switches\",\"period\":1,\"asked\":true},"          \
+    "{\"event\":\"off-cpu\",\"unit\":\"ns\",\"period\":1,\"asked\":true}]"
+#define SESSION "{\"session\":\"a\"," EVENTS "}\n"
+
+enum {
+    CLOCK,
+    FAULTS,
+    SWITCHES,
+    OFF_CPU,
+};
+
+#define NO_WEIGHT UINT64_MAX
+
+/* Adds a sample at an address; NO_WEIGHT: its record does not say what it weighs. */
+static void add_event(struct recording *recording, uint64_t time_ns, uint64_t event,
+                      uint64_t weight, uint64_t address)
+{
+    struct fxt_sample sample = user_sample(time_ns, 7, COMPLETE, &address, 1);
+    sample.fields |= event != CLOCK ? FXT_SAMPLE_EVENT : 0;
+    sample.fields |= weight != NO_WEIGHT ? FXT_SAMPLE_WEIGHT : 0;
+    sample.event = event;
+    sample.weight = weight;
+    fxt_write_sample(&recording->writer, &sample);
+}
+
+/* Process 7 with functions f at 0x1000 and g at 0x2000. */
+static struct recording *program(void)
+{
+    struct recording *recording =
+        recording_of("name 7 0 0 app;module 7 1 /bin/app 171;mmap 0 7 1 0x1000 0x2000 0x1000;"
+                     "symbol ab /bin/app 0x1000 f 4096;symbol ab /bin/app 0x2000 g 4096");
+    return recording;
+}
+
+/* Loads the samples of an event; of the recording, which is freed with that, nothing else. */
+static struct profile *load_event(struct recording *recording, const char *event,
+                                  struct fault *reterr)
+{
+    struct profile *profile = NULL;
+    assert_true(fxt_writer_ok(&recording->writer));
+    (void)profile_load_memory((const uint8_t *)recording->memory, recording->writer.used_bytes,
+                              event, &profile, reterr);
+    free(recording);
+    return profile;
+}
+
+static struct profile *load_good_event(struct recording *recording, const char *event)
+{
+    struct fault fault = {0};
+    struct profile *profile = load_event(recording, event, &fault);
+    if (profile == NULL) {
+        fail_msg("%s", fault.text);
+    }
+    return profile;
+}
+
+static void assert_values(struct profile *profile, const uint64_t *values, size_t count)
+{
+    uint64_t total = 0;
+    assert_int_equal(profile->sample_count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(profile_value(profile, i), values[i]);
+        assert_int_equal(profile_value_of(profile, &profile->samples[i]), values[i]);
+        total += values[i];
+    }
+    assert_int_equal(profile_total(profile), total);
+}
+
+TEST(takes_the_samples_of_an_event_whose_session_comes_behind_them)
+{
+    struct recording *recording = program();
+    add_event(recording, S, CLOCK, NO_WEIGHT, 0x1001);
+    add_event(recording, 2 * S, FAULTS, NO_WEIGHT, 0x1001);
+    add_event(recording, 3 * S, FAULTS, 3, 0x2001);
+    add_event(recording, 4 * S, SWITCHES, NO_WEIGHT, 0x2001);
+    add_data(recording, FXT_STRING_SESSION, SESSION);
+    struct profile *profile = load_good_event(recording, "page-faults");
+    assert_values(profile, ADDRESSES(100, 300));
+    assert_int_equal(profile->samples[0].time_ns, 2 * S);
+    assert_string_equal(profile->event.name, "page-faults");
+    assert_string_equal(profile->event.unit, "faults");
+    assert_false(profile->event.is_clock);
+    assert_false(profile->event.is_time);
+    (void)profile_free(profile);
+}
+
+TEST(takes_the_clock_where_no_event_is_named)
+{
+    static const char *const names[] = {NULL, "cpu-clock"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct recording *recording = program();
+        add_data(recording, FXT_STRING_SESSION, SESSION);
+        add_event(recording, S, FAULTS, 9, 0x1001);
+        add_event(recording, 2 * S, CLOCK, NO_WEIGHT, 0x1001);
+        struct profile *profile = load_good_event(recording, names[i]);
+        assert_values(profile, ADDRESSES(1));
+        assert_null(profile->values);
+        assert_true(profile->event.is_clock);
+        assert_int_equal(profile->event_count, 4);
+        assert_string_equal(profile->event_names[3], "off-cpu");
+        (void)profile_free(profile);
+    }
+}
+
+TEST(counts_the_weights_of_the_clock)
+{
+    struct recording *recording = program();
+    add_event(recording, S, CLOCK, NO_WEIGHT, 0x1001);
+    add_event(recording, 2 * S, CLOCK, 1, 0x1001);
+    add_event(recording, 3 * S, CLOCK, 5, 0x1001);
+    add_event(recording, 4 * S, CLOCK, 0, 0x1001); /* it stands for nothing */
+    add_event(recording, 5 * S, CLOCK, NO_WEIGHT, 0x1001);
+    struct profile *profile = load_good_event(recording, NULL);
+    assert_values(profile, ADDRESSES(1, 1, 5, 1));
+    (void)profile_free(profile);
+}
+
+TEST(keeps_no_values_where_each_sample_is_one)
+{
+    struct recording *recording = program();
+    add_data(recording, FXT_STRING_SESSION, SESSION);
+    add_event(recording, S, SWITCHES, NO_WEIGHT, 0x1001);
+    add_event(recording, 2 * S, SWITCHES, 1, 0x2001);
+    struct profile *profile = load_good_event(recording, "context-switches");
+    assert_values(profile, ADDRESSES(1, 1));
+    assert_null(profile->values);
+    (void)profile_free(profile);
+}
+
+TEST(knows_events_by_perfs_other_names)
+{
+    assert_true(profile_event_is_meant("cs", "context-switches"));
+    assert_true(profile_event_is_meant("context-switches", "cs"));
+    assert_true(profile_event_is_meant("faults", "page-faults"));
+    assert_true(profile_event_is_meant("cpu-cycles:u", "cycles:u"));
+    assert_true(profile_event_is_meant("off-cpu", "off-cpu"));
+    assert_false(profile_event_is_meant("cycles", "cycles:u"));
+    assert_false(profile_event_is_meant("cpu/event=1/", "cpu/event=2/"));
+    assert_false(profile_event_is_meant("off-cpu", "preempted"));
+    assert_false(profile_event_is_meant("", "cs"));
+}
+
+TEST(refuses_an_event_that_the_recording_does_not_have)
+{
+    struct fault fault = {0};
+    struct recording *recording = program();
+    add_data(recording, FXT_STRING_SESSION, SESSION);
+    assert_null(load_event(recording, "cycles", &fault));
+    assert_int_equal(fault.code, ESRCH);
+    assert_string_equal(fault.text, "recording: has no event 'cycles'; it has cpu-clock, "
+                                    "page-faults, context-switches, off-cpu");
+    assert_null(load_event(program(), "cs", &fault));
+    assert_string_equal(fault.text, "recording: has no event 'cs'; it has cpu-clock");
+}
+
+TEST(an_event_without_samples_is_an_empty_profile)
+{
+    struct recording *recording = program();
+    add_data(recording, FXT_STRING_SESSION, SESSION);
+    add_event(recording, S, CLOCK, NO_WEIGHT, 0x1001);
+    struct profile *profile = load_good_event(recording, "off-cpu");
+    assert_int_equal(profile->sample_count, 0);
+    assert_int_equal(profile_total(profile), 0);
+    assert_true(profile->event.is_wait && profile->event.is_time);
+    (void)profile_free(profile);
+}
+
+/* The second session has the events the other way round, and the third in another unit. */
+TEST(takes_events_by_the_numbers_of_each_session)
+{
+    struct recording *recording = program();
+    add_data(recording, FXT_STRING_SESSION, SESSION);
+    add_event(recording, S, FAULTS, NO_WEIGHT, 0x1001);
+    add_lines(recording, "segment 2;name 7 0 0 app");
+    add_event(recording, 2 * S, FAULTS, NO_WEIGHT, 0x1001);
+    add_event(recording, 3 * S, SWITCHES, 7, 0x1001);
+    add_data(recording, FXT_STRING_SESSION,
+             "{\"session\":\"b\",\"events\":[{\"event\":\"cpu-clock\"},{\"event\":\"cs\"},"
+             "{\"event\":\"faults\",\"unit\":\"faults\",\"period\":2}]}\n");
+    add_lines(recording, "segment 3;name 7 0 0 app");
+    add_event(recording, 4 * S, FAULTS, NO_WEIGHT, 0x1001);
+    add_data(
+        recording, FXT_STRING_SESSION,
+        "{\"session\":\"c\",\"events\":[{},{\"event\":\"page-faults\",\"unit\":\"pages\"}]}\n");
+    struct profile *profile = load_good_event(recording, "page-faults");
+    assert_values(profile, ADDRESSES(100, 14));
+    (void)profile_free(profile);
+}
+
+TEST(all_values_together_fit_a_signed_number)
+{
+    static const char *const names[] = {NULL, "page-faults"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct recording *recording = program();
+        add_data(recording, FXT_STRING_SESSION, SESSION);
+        for (uint64_t event = CLOCK; event <= FAULTS; event++) {
+            add_event(recording, S, event, UINT64_MAX - 1, 0x1001);
+            add_event(recording, 2 * S, event, 1, 0x1001);
+        }
+        struct profile *profile = load_good_event(recording, names[i]);
+        assert_values(profile, ADDRESSES(PROFILE_TOTAL_MAX));
+        (void)profile_free(profile);
+    }
+}
+
+/* A wait of 2 s in f, one of 500 ms in g; the recording begins with a tick a second before. */
+static struct profile *waits(void)
+{
+    struct recording *recording = program();
+    add_data(recording, FXT_STRING_SESSION, SESSION);
+    add_event(recording, S, CLOCK, NO_WEIGHT, 0x1001);
+    add_event(recording, 4 * S, OFF_CPU, 2 * S, 0x1001);
+    add_event(recording, 6 * S, OFF_CPU, S / 2, 0x2001);
+    return load_good_event(recording, "off-cpu");
+}
+
+TEST(selects_values_with_their_samples)
+{
+    struct fault fault = {0};
+    struct profile *profile = waits();
+    struct selection selection = {0};
+    assert_true(selection_parse_time("4", &selection.from)); /* since the first tick */
+    assert_int_equal(profile->unselected_ns, 3 * S);
+    assert_int_equal(selection_apply(&selection, profile, &fault), 0);
+    assert_values(profile, ADDRESSES(S / 2));
+    assert_int_equal(profile->samples[0].time_ns, 6 * S);
+    assert_int_equal(profile->unselected_ns, 5 * S);
+    (void)profile_free(profile);
+}
+
+/* The row of a function. */
+static const struct report_row *row_of(const struct report *report, const struct profile *profile,
+                                       const char *name)
+{
+    for (size_t i = 0; i < report->row_count; i++) {
+        if (strcmp(profile_text(profile, report->rows[i].name), name) == 0) {
+            return &report->rows[i];
+        }
+    }
+    fail_msg("there is no row %s", name);
+    return NULL;
+}
+
+TEST(reports_count_what_samples_stand_for)
+{
+    static const enum report_by kinds[] = {REPORT_BY_COMMAND, REPORT_BY_CPU, REPORT_BY_THREAD};
+    struct profile *profile = waits();
+    struct report report = {0};
+    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, REPORT_SORT_SELF, &report), 0);
+    assert_int_equal(report.total, 5 * S / 2);
+    assert_int_equal(row_of(&report, profile, "f")->self, 2 * S);
+    assert_int_equal(row_of(&report, profile, "g")->total, S / 2);
+    assert_int_equal(report_take_series(profile, 0, 100, &report), 0);
+    assert_int_equal(row_of(&report, profile, "f")->series[0], 2 * S);
+    assert_int_equal(row_of(&report, profile, "g")->series[2], S / 2);
+    report_done(&report);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        assert_int_equal(report_build(profile, kinds[i], REPORT_SORT_SELF, &report), 0);
+        assert_int_equal(report.rows[0].self, 5 * S / 2);
+        report_done(&report);
+    }
+    (void)profile_free(profile);
+}
+
+TEST(summaries_count_what_samples_stand_for)
+{
+    struct profile *profile = waits();
+    struct summary summary;
+    assert_int_equal(summary_take(profile, &summary), 0);
+    assert_int_equal(summary.sample_count, 2);
+    assert_int_equal(summary.total, 5 * S / 2);
+    assert_int_equal(summary.complete_count, 5 * S / 2);
+    assert_int_equal(summary.commands[0].value, 5 * S / 2);
+    assert_int_equal((uint64_t)(1000 * summary.effective_count), 1470); /* 2.5^2 / (2^2 + 0.5^2) */
+    (void)profile_free(profile);
+}
+
+struct seen_node {
+    uint64_t total;
+    uint64_t cut;
+    size_t count;
+};
+
+static void on_node(const struct tree_node *node, void *userdata)
+{
+    struct seen_node *seen = userdata;
+    seen->total = node->number == 0 ? node->total : seen->total;
+    seen->cut += node->cut_samples;
+    seen->count++;
+}
+
+/* g has 20 % of the time, though half of the samples. */
+TEST(trees_are_cut_by_what_samples_stand_for)
+{
+    struct profile *profile = waits();
+    const struct tree_request request = {.view = TREE_FROM_ROOT, .min_percent = 25};
+    struct seen_node seen = {0};
+    struct lineage lineage = {0};
+    assert_int_equal(tree_walk(profile, &request, on_node, &seen), 0);
+    assert_int_equal(seen.total, 5 * S / 2);
+    assert_int_equal(seen.cut, S / 2);
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(lineage_build(profile, &lineage), 0);
+    assert_int_equal(lineage.processes[0].self, 5 * S / 2);
+    lineage_done(&lineage);
+    (void)profile_free(profile);
+}
+
+TEST(amounts_are_in_the_words_of_their_unit)
+{
+    char into[MEASURE_WORDS_BYTES];
+    const struct {
+        const char *name;
+        const char *unit;
+        uint64_t value;
+        const char *expected;
+    } cases[] = {
+        {"cpu-clock", "ns", 1, "1 sample"},
+        {"cpu-clock", "ns", 30000, "30000 samples"},
+        {"page-faults", "faults", 1, "1 fault"},
+        {"page-faults", "faults", 30000, "30,000 faults"},
+        {"page-faults", "faults", 1234567890, "1,234,567,890 faults"},
+        {"cs", "switches", 1, "1 switch"},
+        {"branch-misses", "misses", 1, "1 miss"},
+        {"cycles", "cycles", 1, "1 cycle"},
+        {"off-cpu", "ns", 999, "999 ns"},
+        {"off-cpu", "ns", 1500, "1.500 us"},
+        {"off-cpu", "ns", 12300000, "12.300 ms"},
+        {"off-cpu", "ns", 12300000000, "12.300 s"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct profile_event event = {0};
+        assert_int_equal(profile_event_set(&event, cases[i].name, cases[i].unit), 0);
+        assert_string_equal(measure_words(&event, cases[i].value, into), cases[i].expected);
+        profile_event_done(&event);
+    }
+}
+
+TEST(columns_are_as_wide_as_their_sum)
+{
+    char cell[MEASURE_CELL_BYTES];
+    struct profile *profile = waits();
+    struct measure measure = measure_of(profile);
+    assert_string_equal(measure.unit, " ms");
+    assert_int_equal(measure.width, 8);
+    assert_string_equal(measure_cell(&measure, 5 * S / 2, cell), "2500.000");
+    profile->values[0] += 120 * S;
+    profile->value_total += 120 * S;
+    measure = measure_of(profile);
+    assert_string_equal(measure.unit, " s");
+    assert_string_equal(measure_cell(&measure, profile->value_total, cell), "122.500");
+    profile->event.is_time = false;
+    measure = measure_of(profile);
+    assert_string_equal(measure.unit, "");
+    assert_int_equal(measure.width, strlen("122500000000"));
+    (void)profile_free(profile);
+}
+
+/* Exports in a text format. Returned: free(). */
+static char *export_text(const struct profile *profile, const char *format)
+{
+    const struct export_options options = {0};
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    assert_int_equal(export_format_find(format)->print(file, profile, &options), 0);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+TEST(exports_say_what_samples_stand_for)
+{
+    static const struct {
+        const char *format;
+        const char *expected[3];
+    } cases[] = {
+        {"folded", {"app;f 2000000000\n", "app;g 500000000\n", ""}},
+        {"speedscope",
+         {"\"unit\":\"nanoseconds\"", "\"weights\":[2000000000,500000000]",
+          "\"endValue\":2500000000"}},
+        {"firefox", {"\"weight\":[2000.000000,500.000000]", "\"weightType\":\"tracing-ms\"", ""}},
+        {"callgrind", {"events: OffCpuNs\n", "totals: 2500000000\n", "desc: event: off-cpu\n"}},
+        {"perf-script", {": 2000000000 off-cpu:\n", ": 500000000 off-cpu:\n", "# unit: ns\n"}},
+        {"chrome", {"\"ts\":2000000,\"dur\":2000000", "\"ts\":5500000,\"dur\":500000", ""}},
+    };
+    struct profile *profile = waits();
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *text = export_text(profile, cases[i].format);
+        for (size_t at = 0; at < COUNT_OF(cases[i].expected); at++) {
+            assert_contains(text, cases[i].expected[at]);
+        }
+        free(text);
+    }
+    (void)profile_free(profile);
+}
