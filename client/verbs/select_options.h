@@ -63,6 +63,13 @@ option_take_fn select_take_rows;
         'G', "cgroup", "PATH", "only processes in this control group or below it",                 \
             select_take_cgroup, (at), 0                                                            \
     }
+#define OPTION_EVENT(at)                                                                           \
+    {                                                                                              \
+        0, "event", "EVENT",                                                                       \
+            "the samples of this event, by what they stand for:\n"                                 \
+            "page-faults, off-cpu (cpu-clock)",                                                    \
+            options_text, (at) + offsetof(struct selection, event), 0                              \
+    }
 #define OPTIONS_SELECT(at)                                                                         \
-    OPTION_FROM(at), OPTION_TO(at), OPTION_PIDS(at), OPTION_TIDS(at), OPTION_COMM(at),             \
-        OPTION_USERS(at), OPTION_UNIT(at), OPTION_CGROUP(at), OPTION_MODULE(at)
+    OPTION_EVENT(at), OPTION_FROM(at), OPTION_TO(at), OPTION_PIDS(at), OPTION_TIDS(at),            \
+        OPTION_COMM(at), OPTION_USERS(at), OPTION_UNIT(at), OPTION_CGROUP(at), OPTION_MODULE(at)
