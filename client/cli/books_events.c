@@ -80,8 +80,11 @@ static void print_event(FILE *file, const cJSON *event)
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(event, "total");
     text_print(file, text(event, "event", "[unknown]"));
     (void)fputs(": ", file);
-    print_amount(file, event, number(total, "counted"));
-    (void)fprintf(file, " counted; %s, of which %" PRIu64 " kept",
+    if (cJSON_HasObjectItem(total, "counted")) {
+        print_amount(file, event, number(total, "counted"));
+        (void)fputs(" counted; ", file);
+    }
+    (void)fprintf(file, "%s, of which %" PRIu64 " kept",
                   text_samples(number(total, "received"), count), number(total, "kept"));
     if (number(total, "sampled") > 0) {
         (void)fputs(", stand for ", file);

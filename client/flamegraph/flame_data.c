@@ -257,6 +257,11 @@ struct flame_sample flame_sample(const struct flame_recording *recording, size_t
     };
 }
 
+uint64_t flame_value(const struct flame_recording *recording, size_t place)
+{
+    return profile_value(recording->profile, recording->order[place]);
+}
+
 /* The number of a sample's group. */
 static uint32_t group_number(const struct adding *adding, const struct profile_sample *sample)
 {
@@ -426,7 +431,7 @@ static int take_facts(struct flame_recording *recording, const struct flame_sour
         .side = side,
         .sample_count = profile->sample_count,
         .origin_ns = profile->first_ns - profile->unselected_ns,
-        .period_ns = profile_period_ns(profile),
+        .period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0,
         .unselected_count = profile->unselected_count,
         .left_out_count = profile->left_out_count,
         .drops = malloc(drop_bytes + 1),

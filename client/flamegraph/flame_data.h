@@ -103,8 +103,9 @@ void flame_done(struct flame *flame);
 int flame_add(struct flame *flame, const struct flame_source *source, size_t side,
               enum flame_by by);
 
-/* The sample at a place in the order. */
+/* The sample at a place in the order, and what it stands for. */
 struct flame_sample flame_sample(const struct flame_recording *recording, size_t place);
+uint64_t flame_value(const struct flame_recording *recording, size_t place);
 
 const struct flame_function *flame_function(const struct flame *flame, uint32_t function);
 const struct flame_task *flame_task(const struct flame *flame, uint32_t task);

@@ -8,7 +8,8 @@
  * The sections: an object of JSON; parents of the nodes, as differences; their functions; and for
  * each recording the nodes in which several samples end, the most frequent one first, and for each
  * CPU columns of its samples in the order of time: the gap to the one before, less the period; the
- * gap from the task before; and the node. This is 1 more than its place in that list, or 0 and, in
+ * gap from the task before; the node; and, where samples do not stand for 1 each, what they stand
+ * for. The node is 1 more than its place in that list, or 0 and, in
  * a column of its own, the gap from the last such node. Numbers of new nodes grow with the samples,
  * so that a stack that is met only once takes two or three bytes.
  */
@@ -94,6 +95,13 @@ static void print_recording(struct json_out *out, const struct flame_recording *
     json_out_begin(out, NULL, '{');
     json_out_string(out, "name", recording->name);
     json_out_u64(out, "side", recording->side);
+    if (!recording->profile->event.is_clock) {
+        json_out_string(out, "event", recording->profile->event.name);
+        json_out_string(out, "unit", recording->profile->event.unit);
+    }
+    if (recording->profile->values != NULL) {
+        json_out_raw(out, "has_values", "true");
+    }
     json_out_u64(out, "period_ns", recording->period_ns);
     json_out_u64(out, "unselected", recording->unselected_count);
     json_out_u64(out, "left_out", recording->left_out_count);
@@ -124,6 +132,13 @@ static void print_verdict(struct json_out *out, const struct flame_verdict *verd
     json_out_end(out, '}');
 }
 
+/* Whether the two sides are two events of one recording, and nothing is compared. */
+static bool is_switch(const struct flame *flame)
+{
+    return flame->recording_count == 2 && strcmp(flame->recordings[0].profile->event.name,
+                                                 flame->recordings[1].profile->event.name) != 0;
+}
+
 /* The object. Returned: free(). */
 static int print_head(const struct flame *flame, const struct flame_verdict *verdict,
                       enum flame_by by, char **ret, size_t *ret_bytes)
@@ -135,6 +150,9 @@ static int print_head(const struct flame *flame, const struct flame_verdict *ver
     }
     json_out_begin(&out, NULL, '{');
     json_out_string(&out, "by", flame_by_name(by));
+    if (is_switch(flame)) {
+        json_out_raw(&out, "is_switch", "true");
+    }
     json_out_begin(&out, "texts", '[');
     for (size_t i = 0; i < flame->texts.item_count; i++) {
         json_out_string(&out, NULL, intern_text(&flame->texts, (uint32_t)i));
@@ -232,6 +250,7 @@ struct sample_columns {
     struct column tasks;
     struct column nodes;
     struct column rare;
+    struct column values;
     uint64_t time_us;
     uint32_t task;
     uint32_t node;
@@ -243,6 +262,7 @@ static void sample_columns_done(struct sample_columns *columns)
     column_done(&columns->tasks);
     column_done(&columns->nodes);
     column_done(&columns->rare);
+    column_done(&columns->values);
 }
 
 static int put_sample(struct sample_columns *columns, const struct endings *endings,
@@ -268,15 +288,22 @@ static int put_cpu(struct packed *packed, const struct endings *endings,
                    uint64_t period_us)
 {
     cleanup_(sample_columns_done) struct sample_columns columns = {0};
+    bool has_values = recording->profile->values != NULL;
     int r = 0;
     for (size_t i = 0; i < cpu->count && r == 0; i++) {
         const struct flame_sample sample = flame_sample(recording, cpu->first + i);
         r = put_sample(&columns, endings, &sample, period_us);
+        if (r == 0 && has_values) {
+            r = column_put(&columns.values, flame_value(recording, cpu->first + i));
+        }
     }
     put_column(packed, &columns.times);
     put_column(packed, &columns.tasks);
     put_column(packed, &columns.nodes);
     put_column(packed, &columns.rare);
+    if (has_values) {
+        put_column(packed, &columns.values);
+    }
     return r;
 }
 

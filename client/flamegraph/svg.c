@@ -26,12 +26,13 @@
 #define LETTER_WIDTH 7.2
 #define LABEL_MIN    3 /* letters */
 #define SHADES       4
+#define AMOUNT_BYTES 128
 
 struct picture {
     const struct flame *flame;
     FILE *file;
-    uint64_t *totals; /* owned; samples, by node, as all that follow */
-    uint64_t *places; /* owned; how many samples stand left of it */
+    uint64_t *totals; /* owned; what samples stand for, by node, as all that follow */
+    uint64_t *places; /* owned; how much stands left of it */
     uint64_t *next;   /* owned; the place of its next child */
     uint32_t *depths; /* owned; of the root 0 */
     uint32_t *order;  /* owned; nodes by parent and name */
@@ -116,7 +117,7 @@ static void count_samples(struct picture *picture, uint32_t count)
 {
     const struct flame_recording *recording = &picture->flame->recordings[0];
     for (size_t i = 0; i < recording->sample_count; i++) {
-        picture->totals[recording->nodes[i]]++;
+        picture->totals[recording->nodes[i]] += flame_value(recording, i);
     }
     for (uint32_t i = count - 1; i > 0; i--) {
         picture->totals[picture->flame->nodes.nodes[i].parent] += picture->totals[i];
@@ -147,6 +148,16 @@ static int lay_out(struct picture *picture)
         }
     }
     return 0;
+}
+
+/* What samples stand for in words: "3 samples", "30,000 faults". Its unit may be any text. */
+static void print_amount(const struct picture *picture, uint64_t value)
+{
+    const struct profile_event *event = &picture->flame->recordings[0].profile->event;
+    char amount[AMOUNT_BYTES];
+    const char *text = event->is_clock ? text_samples(value, amount)
+                                       : text_amount(value, event->unit, amount, sizeof amount);
+    print_text(picture->file, text, strlen(text));
 }
 
 /* One of the shades of a kind: those of a module are alike. */
@@ -191,7 +202,6 @@ static void print_frame(const struct picture *picture, uint32_t node)
     double width = share_width(picture, total);
     double x = MARGIN + share_width(picture, picture->places[node]);
     double y = HEAD_HEIGHT + ROW_HEIGHT * (picture->depth_max - picture->depths[node]);
-    char samples[TEXT_COUNT_BYTES];
     (void)fputs("<g><title>", picture->file);
     print_text(picture->file, name, strlen(name));
     if (function->module != INTERN_NONE) {
@@ -199,10 +209,11 @@ static void print_frame(const struct picture *picture, uint32_t node)
         (void)fputs(" in ", picture->file);
         print_text(picture->file, module, strlen(module));
     }
+    (void)fprintf(picture->file, "%s: ", words[function->kind]);
+    print_amount(picture, total);
     (void)fprintf(picture->file,
-                  "%s: %s, %.2f %%</title><rect class=\"%c%u\" x=\"%.2f\" y=\"%.1f\" "
+                  ", %.2f %%</title><rect class=\"%c%u\" x=\"%.2f\" y=\"%.1f\" "
                   "width=\"%.2f\" height=\"%.1f\"/>",
-                  words[function->kind], text_samples(total, samples),
                   percent_of(total, picture->totals[0]), letters[function->kind],
                   shade_of(picture, function), x, y, width, ROW_HEIGHT - 1);
     print_label(picture, name, x, y, width);
@@ -221,6 +232,26 @@ static void print_losses(const struct picture *picture)
             (void)fprintf(picture->file, ", %s %.0f", terms[i], term->valuedouble);
         }
     }
+}
+
+/* How many samples there are, and of which event; of the clock the ticks without one, too. */
+static void print_facts(const struct picture *picture)
+{
+    const struct flame_recording *recording = &picture->flame->recordings[0];
+    const struct profile_event *event = &recording->profile->event;
+    char samples[TEXT_COUNT_BYTES];
+    char rate[TEXT_RATE_BYTES];
+    (void)fputs(text_samples(recording->sample_count, samples), picture->file);
+    if (event->is_clock) {
+        (void)fputs(text_rate(recording->period_ns, rate), picture->file);
+        print_losses(picture);
+        return;
+    }
+    (void)fputs(" of ", picture->file);
+    print_text(picture->file, event->name, strlen(event->name));
+    (void)fputs(", ", picture->file);
+    print_amount(picture, picture->totals[0]);
+    (void)fputs(event->is_wait ? " waiting" : "", picture->file);
 }
 
 /* The same colours as in page/page.css. */
@@ -245,8 +276,6 @@ static void print_head(const struct picture *picture)
 {
     const struct flame_recording *recording = &picture->flame->recordings[0];
     const char *name = recording->name;
-    char samples[TEXT_COUNT_BYTES];
-    char rate[TEXT_RATE_BYTES];
     double height = HEAD_HEIGHT + ROW_HEIGHT * (picture->depth_max + 1) + MARGIN;
     (void)fprintf(picture->file,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -260,10 +289,8 @@ static void print_head(const struct picture *picture)
                 "<text x=\"10\" y=\"20\" font-weight=\"bold\">",
                 picture->file);
     print_text(picture->file, name, strlen(name));
-    (void)fprintf(picture->file, "</text>\n<text x=\"10\" y=\"38\">%s%s",
-                  text_samples(recording->sample_count, samples),
-                  text_rate(recording->period_ns, rate));
-    print_losses(picture);
+    (void)fputs("</text>\n<text x=\"10\" y=\"38\">", picture->file);
+    print_facts(picture);
     (void)fputs("</text>\n", picture->file);
 }
 
@@ -271,12 +298,12 @@ static void print_head(const struct picture *picture)
 static void print_root(const struct picture *picture)
 {
     double y = HEAD_HEIGHT + ROW_HEIGHT * picture->depth_max;
-    char samples[TEXT_COUNT_BYTES];
+    (void)fputs("<g><title>all: ", picture->file);
+    print_amount(picture, picture->totals[0]);
     (void)fprintf(picture->file,
-                  "<g><title>all: %s</title><rect class=\"g0\" x=\"%.1f\" y=\"%.1f\" "
+                  "</title><rect class=\"g0\" x=\"%.1f\" y=\"%.1f\" "
                   "width=\"%.1f\" height=\"%.1f\"/>",
-                  text_samples(picture->totals[0], samples), MARGIN, y, WIDTH - 2 * MARGIN,
-                  ROW_HEIGHT - 1);
+                  MARGIN, y, WIDTH - 2 * MARGIN, ROW_HEIGHT - 1);
     print_label(picture, "all", MARGIN, y, WIDTH - 2 * MARGIN);
     (void)fputs("</g>\n", picture->file);
 }

@@ -11,6 +11,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#define WAITS "off-cpu"
 
 int complain_truncated(const char *path, const struct input_summary *input)
 {
@@ -95,16 +98,52 @@ static int add_lines(const char *path, enum lines_detail detail, struct profile 
     return EXIT_DONE;
 }
 
+static const enum lines_detail details[] = {
+    [LOAD_FUNCTIONS] = LINES_WANT_FUNCTIONS,
+    [LOAD_INLINED] = LINES_WANT_INLINED,
+    [LOAD_LINES] = LINES_WANT_LINES,
+};
+
 static int load_detail(const char *path, enum load_detail detail, struct profile *profile)
 {
-    static const enum lines_detail details[] = {
-        [LOAD_FUNCTIONS] = LINES_WANT_FUNCTIONS,
-        [LOAD_INLINED] = LINES_WANT_INLINED,
-        [LOAD_LINES] = LINES_WANT_LINES,
-    };
     int status = detail == LOAD_ADDRESSES ? EXIT_DONE : add_lines(path, details[detail], profile);
     complain_no_room(path, profile);
     return status;
+}
+
+static bool has_waits(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->event_count; i++) {
+        if (strcmp(profile->event_names[i], WAITS) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int load_waits(const struct load_request *request, const struct profile *profile,
+               struct profile **ret)
+{
+    cleanup_(profile_freep) struct profile *waits = NULL;
+    struct lines_losses losses = {0};
+    struct fault fault = {0};
+    *ret = NULL;
+    if (!profile->event.is_clock || !has_waits(profile) || strcmp(request->path, "-") == 0) {
+        return EXIT_DONE;
+    }
+    int r = profile_load(request->path, request->names, WAITS, &waits, &fault);
+    r = r < 0 || selection_is_empty(request->selection)
+            ? r
+            : selection_apply(request->selection, waits, &fault);
+    if (r < 0 || waits->sample_count == 0) {
+        return r == -ENOMEM ? complain("%s", fault.text) : EXIT_DONE;
+    }
+    if (request->detail != LOAD_ADDRESSES &&
+        lines_add(waits, details[request->detail], NULL, &losses) < 0) {
+        return complain("%s: there is not enough memory", request->path);
+    }
+    *ret = take_ptr(waits);
+    return EXIT_DONE;
 }
 
 int load_recording(const struct load_request *request, struct profile **ret)

@@ -30,6 +30,15 @@ struct load_request {
  */
 int load_recording(const struct load_request *request, struct profile **ret);
 
+/*
+ * Loads the waits (the event "off-cpu") of a recording that was loaded for the same request, whose
+ * profile this is, so that both can be shown. Says nothing, since all was said then. `*ret` is NULL
+ * where there is none to show: none was recorded, or is selected, another event was asked for, or
+ * the recording cannot be read twice. Returns an exit status.
+ */
+int load_waits(const struct load_request *request, const struct profile *profile,
+               struct profile **ret);
+
 /* The options that say how much is shown of names and lines: `detail_at` is where an enum
  * load_detail is, `names_at` an enum profile_names. Each verb says what inlined functions and lines
  * become. */

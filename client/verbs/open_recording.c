@@ -16,7 +16,9 @@
 
 static int print_page(FILE *file, void *userdata)
 {
-    return flamegraph_print_page(file, userdata, 1, FLAME_BY_COMMAND);
+    const struct flame_source *sources = userdata; /* two; the second may have no profile */
+    return flamegraph_print_page(file, sources, sources[1].profile == NULL ? 1 : 2,
+                                 FLAME_BY_COMMAND);
 }
 
 /* How many bytes of a text are before an ending. */
@@ -43,6 +45,7 @@ int open_recording(const char *path)
     const struct load_request wanted = {.path = path, .selection = &everything};
     const char *slash = strrchr(path, '/');
     cleanup_(profile_freep) struct profile *profile = NULL;
+    cleanup_(profile_freep) struct profile *waits = NULL;
     cleanup_(freep) char *page = page_path(path);
     if (page == NULL) {
         return complain("%s: there is not enough memory", path);
@@ -51,8 +54,13 @@ int open_recording(const char *path)
     if (profile == NULL) {
         return status;
     }
-    struct flame_source source = {profile, slash == NULL ? path : slash + 1};
-    int save_status = save_file(page, false, print_page, &source);
+    int waits_status = load_waits(&wanted, profile, &waits);
+    if (waits_status != EXIT_DONE) {
+        return waits_status;
+    }
+    const char *name = slash == NULL ? path : slash + 1;
+    struct flame_source sources[] = {{profile, name}, {waits, name}};
+    int save_status = save_file(page, false, print_page, sources);
     if (save_status != EXIT_DONE) {
         return save_status;
     }

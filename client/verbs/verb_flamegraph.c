@@ -50,7 +50,8 @@ static const struct command_line line = {
     .usage = "profctl flamegraph FILE [FILE2] [-o FILE.html|FILE.svg] [OPTION...]",
     .help = "Draws a recording as a flame graph: one page for a browser, which has all\n"
             "samples in it, with a heat map of the time, zoom and search, and needs no\n"
-            "network. With FILE2 the page shows how that differs from FILE. FILE may be\n"
+            "network. Where waits were recorded (off-cpu), it has both: time on a CPU, and\n"
+            "off it. With FILE2 the page shows how that differs from FILE. FILE may be\n"
             "compressed with gzip; \"-\" is standard input.\n",
     .options = options,
     .operand = "recording",
@@ -119,6 +120,22 @@ static bool load(const struct flamegraph_request *request, const char *path, int
     return *ret != NULL;
 }
 
+/* Loads the second side of the page: the other recording, or this one's waits. Returns an exit
+ * status, or OPTIONS_TAKEN. */
+static int load_second(const struct flamegraph_request *request, const struct profile *first,
+                       int *status, struct profile **ret)
+{
+    if (request->second_path != NULL) {
+        return load(request, request->second_path, status, ret) ? OPTIONS_TAKEN : *status;
+    }
+    const struct load_request wanted = {request->path, &request->selection, request->names,
+                                        request->detail};
+    int r = is_picture(request->output_path) || request->selection.event != NULL
+                ? EXIT_DONE
+                : load_waits(&wanted, first, ret);
+    return r == EXIT_DONE ? OPTIONS_TAKEN : r;
+}
+
 int verb_flamegraph(int argc, char **argv)
 {
     struct flamegraph_request request = {.by = FLAME_BY_COMMAND};
@@ -132,13 +149,17 @@ int verb_flamegraph(int argc, char **argv)
         return status;
     }
     status = EXIT_DONE;
-    if (!load(&request, request.path, &status, &first) ||
-        (request.second_path != NULL && !load(&request, request.second_path, &status, &second))) {
+    if (!load(&request, request.path, &status, &first)) {
         return status;
+    }
+    int second_status = load_second(&request, first, &status, &second);
+    if (second_status != OPTIONS_TAKEN) {
+        return second_status;
     }
     struct printing printing = {
         .sources = {{first, title_of(request.path)},
-                    {second, second == NULL ? NULL : title_of(request.second_path)}},
+                    {second,
+                     title_of(request.second_path == NULL ? request.path : request.second_path)}},
         .source_count = second == NULL ? 1 : 2,
         .by = request.by,
         .is_picture = is_picture(request.output_path),

@@ -53,19 +53,27 @@ static const struct command_line line = {
     .operand_at = AT(path),
 };
 
+/* What is shown. */
+struct shown {
+    const struct profile *profile;
+    const struct profile *waits; /* which our own page has as well; or NULL */
+};
+
 /* Prints what the viewer reads. Returns 0, or -ENOMEM. */
-static int print_for_viewer(FILE *file, const struct profile *profile,
+static int print_for_viewer(FILE *file, const struct shown *shown,
                             const struct view_request *request)
 {
     static const struct export_options plain = {.root = EXPORT_ROOT_COMMAND};
     const char *format = view_viewers[request->viewer].format;
     const char *slash = strrchr(request->path, '/');
-    const struct flame_source source = {profile, slash == NULL ? request->path : slash + 1};
-    return format == NULL ? flamegraph_print_page(file, &source, 1, FLAME_BY_COMMAND)
-                          : export_format_find(format)->print(file, profile, &plain);
+    const char *name = slash == NULL ? request->path : slash + 1;
+    const struct flame_source sources[] = {{shown->profile, name}, {shown->waits, name}};
+    return format == NULL ? flamegraph_print_page(file, sources, shown->waits == NULL ? 1 : 2,
+                                                  FLAME_BY_COMMAND)
+                          : export_format_find(format)->print(file, shown->profile, &plain);
 }
 
-static int serve(const struct profile *profile, const struct view_request *request)
+static int serve(const struct shown *shown, const struct view_request *request)
 {
     cleanup_(fclosep) FILE *file = tmpfile();
     cleanup_(view_server_freep) struct view_server *server = NULL;
@@ -73,7 +81,7 @@ static int serve(const struct profile *profile, const struct view_request *reque
     if (file == NULL) {
         return complain("there is no room for a temporary file: %m");
     }
-    if (print_for_viewer(file, profile, request) < 0) {
+    if (print_for_viewer(file, shown, request) < 0) {
         return complain("%s: there is not enough memory", request->path);
     }
     if (view_server_new(&view_viewers[request->viewer], &server, &fault) < 0) {
@@ -90,6 +98,7 @@ int verb_view(int argc, char **argv)
 {
     struct view_request request = {0};
     cleanup_(profile_freep) struct profile *profile = NULL;
+    cleanup_(profile_freep) struct profile *waits = NULL;
     int status = options_take(&line, argc, argv, &request);
     if (status != OPTIONS_TAKEN) {
         return status;
@@ -100,6 +109,12 @@ int verb_view(int argc, char **argv)
     if (profile == NULL) {
         return status;
     }
-    int serve_status = serve(profile, &request);
+    bool has_page = view_viewers[request.viewer].format == NULL;
+    int waits_status = has_page ? load_waits(&load, profile, &waits) : EXIT_DONE;
+    if (waits_status != EXIT_DONE) {
+        return waits_status;
+    }
+    const struct shown shown = {profile, waits};
+    int serve_status = serve(&shown, &request);
     return serve_status == EXIT_DONE ? status : serve_status;
 }

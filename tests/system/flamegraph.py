@@ -2,7 +2,7 @@
 """What flamegraph.sh says: flamegraph.py PROFCTL MAKER FOLDER."""
 import collections, json, os, re, subprocess, sys, xml.etree.ElementTree
 from chromium import Browser, Page, SHIFT
-from recording_maker import BOOKS, PROCESSES, Recording, SYMBOLS
+from recording_maker import BOOKS, PROCESSES, Recording, SESSION, SYMBOLS
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 FUNCTIONS = ["_start", "main", "parse", "burst", "render", EVIL, "a<b>&amp;\"c"]
@@ -377,6 +377,62 @@ def judge_difference(browser, profctl, before, after, folder):
     expect_same("problems of two", flames.page.problems(), [])
 
 
+EVENTS = [{"event": "cpu-clock", "unit": "ns", "period": 1000000, "asked": False},
+          {"event": "off-cpu", "unit": "ns", "period": 1, "asked": True}, {"event": "page-faults", "unit": "faults", "period": 10, "asked": True}]
+
+
+def make_events(maker, path):
+    """4 s in which a program computes, waits for 3 ms each 10 ms, and for 40 ms each 100 ms in another process, and has faults."""
+    recording = begin()
+    recording.data(SESSION, {"session": "s", "config": {"sample_period_ns": 1000000}, "events": EVENTS})
+    stack = lambda name: [address(name), address("main"), address("_start")]
+    for number in range(4000):
+        recording.time_ns = 10**12 + number * 10**6
+        recording.stack(100, stack("render"), cpu=number % 2)
+        if number % 10 == 0:
+            recording.event(100, 1, 3 * 10**6, stack("parse"))
+        if number % 100 == 50:
+            recording.event(200, 1, 40 * 10**6 + number, stack("burst"), cpu=1)
+        if number % 7 == 0:
+            recording.event(100, 2, 1 + number % 3, stack("render"))
+    recording.write(maker, path)
+
+
+def judge_events(browser, profctl, maker, folder):
+    """The page of a recording with waits has both, and of an event what its samples stand for."""
+    path, page = (os.path.join(folder, name) for name in ("events.fxt", "events.html"))
+    make_events(maker, path)
+    subprocess.run([profctl, "flamegraph", path, "-o", page], check=True)
+    flames = Flames(browser, page)
+    totals = {event: totals_of(report(profctl, path, "--event", event)) for event in ("cpu-clock", "off-cpu", "page-faults")}
+    flames.open("#by=none")
+    expect_same("on the CPU", first_number(flames.text("range_text")), 4000)
+    expect("440 samples of off-cpu, 2.8 s waiting" in flames.text("facts"), f"says {flames.text('facts')}")
+    expect_same("the switch", flames.page.evaluate("[...document.getElementById('shown').options].map((option) => option.text)"),
+                ["time on a CPU", "time off the CPU"])
+    flames.open("#by=none&range=1-2")
+    flames.page.evaluate("(() => { const list = document.getElementById('shown'); list.value = '1'; list.dispatchEvent(new Event('change')); })()")
+    expect("shown=1" in flames.fragment() and "range=1-2" in flames.fragment(), f"the switch leads to {flames.fragment()}")
+    part = totals_of(report(profctl, path, "--event", "off-cpu", "--from", "1", "--to", "2"))
+    for options, expected in (("#by=none&shown=1&range=1-2", part), ("#by=none&shown=1", totals["off-cpu"])):
+        flames.open(options)
+        for name, total in expected.items():
+            found = flames.page.evaluate("""((name) => {
+                const node = graph.rows.flat().find((at) => describeNode(app.model, app.view, at.node).name === name)?.node;
+                return node === undefined ? 0 : app.totals[1][node];
+            })(%s)""" % json.dumps(name))
+            expect_same(f"{options}: off the CPU in {name}", found, total)
+    expect_same("in a cell", flames.page.evaluate("heat.counts.reduce((sum, value) => sum + value, 0)"), totals["off-cpu"]["main"])
+    expect("2.8 s waiting" in flames.text("details"), f"says {flames.text('details')}")
+    expect_same("no comparison", flames.page.evaluate("app.changes"), None)
+    subprocess.run([profctl, "flamegraph", path, "--event", "page-faults", "-o", page], check=True)
+    flames.open("#by=none")
+    faults = totals["page-faults"]["main"]
+    expect(f"{faults:,} faults" in flames.text("range_text"), f"says {flames.text('range_text')}")
+    expect("samples of page-faults" in flames.text("facts") and "CPU time" not in flames.text("details"), f"says {flames.text('facts')}")
+    expect_same("problems of events", flames.page.problems(), [])
+
+
 def judge_picture(browser, profctl, path, folder):
     picture = os.path.join(folder, "picture.svg")
     subprocess.run([profctl, "flamegraph", path, "-o", picture], check=True)
@@ -459,6 +515,7 @@ def main():
         judge_names(flames)
         judge_difference(browser, profctl, path, later, folder)
         judge_picture(browser, profctl, path, folder)
+        judge_events(browser, profctl, maker, folder)
     finally:
         browser.close()
     sys.exit(1 if failures else 0)

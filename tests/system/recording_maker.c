@@ -13,6 +13,8 @@
  *   sample TIME_NS PID ADDRESS
  *   stack TIME_NS PID TID CPU QUALITY USER KERNEL
  *                            USER and KERNEL: addresses, leaf first, with commas between them
+ *   event TIME_NS PID TID CPU EVENT WEIGHT USER KERNEL
+ *                            a stack of another event than the clock, whole
  *   partial TIME_NS PID TID ID USER
  *   completion ID USER       the user stack, its rest behind that of the partials
  *   drops CPU FIRST_NS LAST_NS COUNT
@@ -29,7 +31,7 @@
 #include <string.h>
 
 #define LINE_BYTES  ((size_t)1 << 17)
-#define WORDS_MAX   8
+#define WORDS_MAX   9
 #define STACK_MAX   ((size_t)510)
 #define BYTES_MAX   ((size_t)64 << 20)
 #define COMPLETE    UINT64_C(1)
@@ -146,6 +148,29 @@ static void write_stack(struct fxt_writer *writer, char *const *words)
     fxt_write_sample(writer, &sample);
 }
 
+static void write_event(struct fxt_writer *writer, char *const *words)
+{
+    uint64_t user_stack[STACK_MAX];
+    uint64_t kernel_stack[STACK_MAX];
+    struct fxt_sample sample = {
+        .fields = FXT_SAMPLE_PID | FXT_SAMPLE_TID | FXT_SAMPLE_BOOT_TS | FXT_SAMPLE_USER_STACK |
+                  FXT_SAMPLE_CPU | FXT_SAMPLE_QUALITY | FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT,
+        .boot_ts_ns = number(words[1]),
+        .pid = number(words[2]),
+        .tid = number(words[3]),
+        .cpu = number(words[4]),
+        .quality = COMPLETE,
+        .event = number(words[5]),
+        .weight = number(words[6]),
+        .user_stack = user_stack,
+        .user_count = read_stack(words[7], user_stack),
+        .kernel_stack = kernel_stack,
+        .kernel_count = read_stack(words[8], kernel_stack),
+    };
+    sample.fields |= strcmp(words[8], "-") == 0 ? 0 : FXT_SAMPLE_KERNEL_STACK;
+    fxt_write_sample(writer, &sample);
+}
+
 static void write_partial(struct fxt_writer *writer, char *const *words)
 {
     uint64_t stack[STACK_MAX];
@@ -193,7 +218,8 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         size_t text; /* which word is one; 0: none */
     } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},  {"name", 4, 3},       {"module", 5, 3},
                  {"mmap", 5, 0},    {"sample", 4, 0},  {"stack", 8, 0},      {"segment_mmap", 6, 0},
-                 {"data", 3, 2},    {"partial", 6, 0}, {"completion", 3, 0}, {"drops", 5, 0}};
+                 {"data", 3, 2},    {"partial", 6, 0}, {"completion", 3, 0}, {"drops", 5, 0},
+                 {"event", 9, 0}};
     size_t kind = 0;
     while (kind < sizeof kinds / sizeof *kinds && strcmp(words[0], kinds[kind].kind) != 0) {
         kind++;
@@ -238,6 +264,9 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         break;
     case 11:
         write_drops(writer, words);
+        break;
+    case 12:
+        write_event(writer, words);
         break;
     default:
         fxt_write_data(writer, (enum fxt_known_string)number(words[1]), text.bytes,

@@ -41,6 +41,12 @@ class Recording:
         words = [",".join(str(address) for address in stack or []) or "-" for stack in (user, kernel)]
         self.lines.append(f"stack {self.time_ns} {pid} {tid or pid} {cpu} {quality} {words[0]} {words[1]}")
 
+    def event(self, pid, number, weight, user, kernel=None, tid=None, cpu=0):
+        """A sample of the session's event `number`, other than 0, which is the clock."""
+        self.time_ns += 1000
+        words = [",".join(str(address) for address in stack or []) or "-" for stack in (user, kernel)]
+        self.lines.append(f"event {self.time_ns} {pid} {tid or pid} {cpu} {number} {weight} {words[0]} {words[1]}")
+
     def partial(self, pid, number, user):
         """A sample whose stack goes on as the completion `number` says; on CPU 0."""
         self.time_ns += 1000

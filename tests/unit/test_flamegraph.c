@@ -248,6 +248,117 @@ TEST(the_page_has_each_sample)
     (void)profile_free(profile);
 }
 
+/* Two waits of 3 and 1 s between two ticks. */
+static struct profile *load_waits_or_ticks(const char *event)
+{
+    static const uint64_t weights_s[] = {0, 3, 1, 0};
+    struct recording *recording =
+        recording_of("name 7 0 0 app;module 7 1 /bin/app 171;mmap 0 7 1 0x1000 0x1000 0x1000;"
+                     "symbol ab /bin/app 0x1001 longer 1;symbol ab /bin/app 0x1002 shorter 1");
+    struct profile *profile = NULL;
+    struct fault fault = {0};
+    for (size_t i = 0; i < COUNT_OF(weights_s); i++) {
+        const uint64_t address = 0x1000 + i;
+        struct fxt_sample sample = user_sample(1000000 * (i + 1), 7, COMPLETE, &address, 1);
+        bool is_wait = weights_s[i] > 0;
+        sample.fields |= is_wait ? FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT : 0;
+        sample.event = 1;
+        sample.weight = weights_s[i] * 1000000000;
+        fxt_write_sample(&recording->writer, &sample);
+    }
+    add_data(recording, FXT_STRING_SESSION,
+             "{\"session\":\"a\",\"events\":[{\"event\":\"cpu-clock\"},"
+             "{\"event\":\"off-cpu\",\"unit\":\"ns\",\"period\":1}]}\n");
+    if (profile_load_memory((const uint8_t *)recording->memory, recording->writer.used_bytes, event,
+                            &profile, &fault) < 0) {
+        fail_msg("%s", fault.text);
+    }
+    free(recording);
+    return profile;
+}
+
+/* The object of a page, and the rest of its data behind the tree. Returned: free(), as the data. */
+static char *unpack_head(const char *page, struct unpacked *ret)
+{
+    const char *data = strstr(page, "id=\"data\">");
+    assert_non_null(data);
+    data += strlen("id=\"data\">");
+    unpack(ret, data, (size_t)(strstr(data, "</script>") - data));
+    struct section head = next_section(ret);
+    (void)next_section(ret);
+    (void)next_section(ret);
+    return strndup((const char *)head.bytes, head.size_bytes);
+}
+
+TEST(a_page_of_an_event_has_what_its_samples_stand_for)
+{
+    struct profile *profile = load_waits_or_ticks("off-cpu");
+    struct unpacked unpacked;
+    char *page = print_page(profile);
+    char *json = unpack_head(page, &unpacked);
+    assert_contains(json, "\"event\":\"off-cpu\",\"unit\":\"ns\",\"has_values\":true");
+    assert_contains(json, "\"period_ns\":0");
+    assert_null(strstr(json, "is_switch"));
+    for (size_t i = 0; i < 5; i++) { /* frequent nodes, times, tasks, nodes, rare nodes */
+        (void)next_section(&unpacked);
+    }
+    struct section values = next_section(&unpacked);
+    assert_int_equal(next_number(&values), 3000000000);
+    assert_int_equal(next_number(&values), 1000000000);
+    assert_int_equal(values.at, values.size_bytes);
+    assert_int_equal(unpacked.at, unpacked.size_bytes);
+    free(unpacked.bytes);
+    free(json);
+    free(page);
+    (void)profile_free(profile);
+}
+
+/* Both begin at the recording's first sample, of whichever event. */
+TEST(a_page_of_two_events_switches_between_them)
+{
+    struct profile *ticks = load_waits_or_ticks(NULL);
+    struct profile *waits = load_waits_or_ticks("off-cpu");
+    const struct flame_source sources[] = {{ticks, "a"}, {waits, "a"}};
+    struct unpacked unpacked;
+    char *page = NULL;
+    size_t page_bytes = 0;
+    FILE *file = open_memstream(&page, &page_bytes);
+    assert_non_null(file);
+    assert_int_equal(flamegraph_print_page(file, sources, 2, FLAME_BY_COMMAND), 0);
+    assert_int_equal(fclose(file), 0);
+    char *json = unpack_head(page, &unpacked);
+    assert_contains(json, "\"is_switch\":true");
+    for (size_t i = 0; i < 6; i++) { /* those of the ticks, and the waits' frequent nodes */
+        (void)next_section(&unpacked);
+    }
+    struct section times = next_section(&unpacked);
+    assert_int_equal(next_signed(&times), 1000);
+    assert_int_equal(next_signed(&times), 1000);
+    free(unpacked.bytes);
+    free(json);
+    free(page);
+    (void)profile_free(ticks);
+    (void)profile_free(waits);
+}
+
+TEST(the_picture_of_an_event_is_as_wide_as_what_samples_stand_for)
+{
+    struct profile *profile = load_waits_or_ticks("off-cpu");
+    const struct flame_source source = {profile, "waits"};
+    char *picture = NULL;
+    size_t picture_bytes = 0;
+    FILE *file = open_memstream(&picture, &picture_bytes);
+    assert_non_null(file);
+    assert_int_equal(flamegraph_print_svg(file, &source, FLAME_BY_COMMAND), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_contains(picture, "2 samples of off-cpu, 4.000 s waiting</text>");
+    assert_contains(picture, "<title>all: 4.000 s</title>");
+    assert_contains(picture, "longer in /bin/app: 3.000 s, 75.00 %</title>");
+    assert_contains(picture, "width=\"885.00\"");
+    free(picture);
+    (void)profile_free(profile);
+}
+
 TEST(a_recording_without_samples_has_a_page_and_a_picture)
 {
     struct profile *profile = load_recording(recording_new());

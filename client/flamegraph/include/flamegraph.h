@@ -31,7 +31,8 @@ struct flame_source {
 };
 
 /*
- * Prints a page of one recording, or of two, of which the second is compared with the first. `by`
+ * Prints a page of one recording, or of two, of which the second is compared with the first. Of one
+ * recording, it may be two events, as on the CPU and off it, between which the page switches. `by`
  * is what it shows first. Returns 0, or -ENOMEM; errors of the stream are for the caller to find.
  */
 int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,

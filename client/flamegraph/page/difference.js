@@ -19,7 +19,7 @@ function ticksOf(recording, term) {
 /* The ticks that a recording has seen, of all that there were; 0: it does not say. */
 function seenTicks(recording) {
     const lost = LOSSES.reduce((sum, term) => sum + ticksOf(recording, term), 0);
-    return recording.unselected === 0 ? Math.max(ticksOf(recording, "expected") - lost, 0) : 0;
+    return recording.unselected === 0 && recording.event === undefined ? Math.max(ticksOf(recording, "expected") - lost, 0) : 0;
 }
 
 /* What the result's numbers are shown in: { scale, name }. */
@@ -40,7 +40,7 @@ function chooseScale(app) {
         const { result } = model.diff;
         const unit = unitOf(result);
         return {
-            scales: SIDES.map((side, s) => result[side].whole / model.recordings[s].sampleCount),
+            scales: SIDES.map((side, s) => result[side].whole / model.recordings[s].total),
             text: (value) => `${(value * unit.scale).toFixed(2)} ${unit.name}`,
             words: PER_WORDS[result.per],
         };
@@ -50,13 +50,13 @@ function chooseScale(app) {
     return {
         scales: isByTicks ? seen.map((ticks) => 1 / ticks) : totals.map((counts) => 1 / Math.max(counts[0], 1)),
         text: (value) => percentText(value, 1),
-        words: isByTicks ? "of the CPUs' time" : "of the samples",
+        words: isByTicks ? "of the CPUs' time" : `of the ${wholeText(model.recordings[0])}`,
     };
 }
 
 /* What has changed below each node. */
 function compare(app) {
-    if (app.model.recordings.length < 2) {
+    if (app.model.recordings.length < 2 || app.model.is_switch) {
         return;
     }
     const { scales, text, words } = chooseScale(app);

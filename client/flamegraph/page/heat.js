@@ -1,6 +1,6 @@
 /*
  * The heat map: a column is a part of the time, a second mostly, and its cells are parts of that,
- * from below upward. A cell is as hot as it has samples. All cells begin at whole microseconds, as
+ * from below upward. A cell is as hot as what its samples stand for; a wait is where it ended. All cells begin at whole microseconds, as
  * times are kept, so what is selected is exact.
  */
 
@@ -60,14 +60,14 @@ class HeatMap {
     /* Counts the samples of the cells; `marks` says which nodes count, null: all. `stacks` are the
      * recording's in the view. */
     count(recording, { ends, cpus }, marks) {
-        const counts = new Uint32Array(this.cellCount);
+        const counts = newSums(recording, this.cellCount);
         const cellUs = this.cellUs;
         const counting = marks && Uint8Array.from(ends, (node) => marks[node]);
-        recording.cpus.forEach(({ times }, number) => {
+        recording.cpus.forEach(({ times, values }, number) => {
             const stacks = cpus[number];
             for (let i = 0; i < times.length; i++) {
                 if (counting === null || counting[stacks[i]] === 1) {
-                    counts[Math.floor(times[i] / cellUs)]++;
+                    counts[Math.floor(times[i] / cellUs)] += values === null ? 1 : values[i];
                 }
             }
         });

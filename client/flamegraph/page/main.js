@@ -108,7 +108,8 @@ function update(changes, isStep = true) {
         app.state.zoom = 0;
     }
     count(old);
-    if (app.state.zoom >= app.view.count) {
+    const hasNothing = app.state.shown !== old.shown && shownTotals()[app.state.zoom] === 0;
+    if (app.state.zoom >= app.view.count || hasNothing) {
         app.state.zoom = 0;
     }
     match(old, app.totals === app.matchedTotals);
@@ -164,15 +165,15 @@ function drawHeat(range = app.state.range) {
     const [from, to] = heat.rangeOf(heat.cursor, heat.cursor);
     slider.setAttribute("aria-valuemax", heat.cellCount - 1);
     slider.setAttribute("aria-valuenow", heat.cursor);
-    slider.setAttribute("aria-valuetext", `${timeText(from)} to ${timeText(to)}, ${countText(heat.counts[heat.cursor])}`);
+    slider.setAttribute("aria-valuetext", `${timeText(from)} to ${timeText(to)}, ${amountText(heat.counts[heat.cursor], shownRecording())}`);
 }
 
 function rangeText() {
     const { range } = app.state;
     const recording = shownRecording();
-    const samples = shownTotals()[0];
-    return range ? `${timeText(range[0])} to ${timeText(range[1])}: ${countText(samples)}, ${percentText(samples, recording.sampleCount)} of the recording`
-        : `The whole recording, ${countText(samples)}; drag over a part of the heat map to select it`;
+    const total = shownTotals()[0];
+    return range ? `${timeText(range[0])} to ${timeText(range[1])}: ${amountText(total, recording)}, ${percentText(total, recording.total)} of the recording`
+        : `The whole recording, ${amountText(total, recording)}; drag over a part of the heat map to select it`;
 }
 
 function matchedText() {
@@ -181,7 +182,7 @@ function matchedText() {
     if (matches === null) {
         return state.search === "" ? "" : "no such expression";
     }
-    return `${countText(matches.samples)}, ${percentText(matches.samples, totals[state.zoom])} of the zoom, ${percentText(matches.samples, totals[0])} of the whole`;
+    return `${amountText(matches.samples, shownRecording())}, ${percentText(matches.samples, totals[state.zoom])} of the zoom, ${percentText(matches.samples, totals[0])} of the whole`;
 }
 
 function showTools() {
@@ -221,7 +222,7 @@ function numbersText(node) {
     const texts = [costText(totals[node], shownRecording()),
         `${percentText(totals[node], totals[state.zoom])} of the zoom`,
         `${percentText(totals[node], totals[0])} of the whole`,
-        `${selfOf(view, totals, node).toLocaleString("en")} in itself`];
+        `${numberOnlyText(selfOf(view, totals, node), shownRecording())} in itself`];
     if (app.changes) {
         texts.push(app.changes.text(node));
     }
@@ -419,7 +420,10 @@ function listenToHeat() {
 function listenToTools() {
     part("tools").addEventListener("submit", (event) => event.preventDefault());
     part("by").addEventListener("change", () => update({ by: part("by").value }));
-    part("shown").addEventListener("change", () => update({ shown: Number(part("shown").value), range: null }));
+    part("shown").addEventListener("change", () => {
+        const shown = Number(part("shown").value);
+        update(app.model.is_switch ? { shown } : { shown, range: null });
+    });
     part("search").addEventListener("input", () => {
         update({ search: part("search").value }, false);
         say(matchedText());
@@ -432,10 +436,15 @@ function listenToTools() {
     part("keys").addEventListener("click", () => part("help").showModal());
 }
 
+/* What an event of one recording is called where the page switches between two. */
+function switchText(recording) {
+    return recording.event === undefined ? "time on a CPU" : isWait(recording) ? "time off the CPU" : shownText(recording.event);
+}
+
 /* What does not change. */
 function showFacts() {
-    const { recordings } = app.model;
-    const names = recordings.map((recording) => shownText(recording.name));
+    const { recordings, is_switch: isSwitch } = app.model;
+    const names = recordings.slice(0, isSwitch ? 1 : undefined).map((recording) => shownText(recording.name));
     document.title = `${names.join(" and ")} – flame graph`;
     part("title").textContent = names.join(" compared with ");
     part("facts").textContent = recordings.map(factsText).join("; ");
@@ -445,8 +454,9 @@ function showFacts() {
         return item;
     }));
     part("shown_label").hidden = recordings.length < 2;
+    part("shown_text").textContent = isSwitch ? "Samples of" : "Widths of";
     part("shown").replaceChildren(...recordings.map((recording, r) => new Option(
-        recording.parts.length > 1 ? `${SIDES[r]}: ${names[r]}` : names[r], String(r))));
+        isSwitch ? switchText(recording) : recording.parts.length > 1 ? `${SIDES[r]}: ${names[r]}` : names[r], String(r))));
     if (app.model.diff) {
         showDifference(app.model.diff, part, update);
     }
@@ -457,7 +467,7 @@ async function start() {
     part("data").remove();
     part("main").hidden = false;
     DEFAULTS.by = app.model.by;
-    DEFAULTS.shown = app.model.recordings.length - 1;
+    DEFAULTS.shown = app.model.is_switch ? 0 : app.model.recordings.length - 1;
     Object.assign(app.state, DEFAULTS);
     showFacts();
     update(parseFragment(location.hash), false);

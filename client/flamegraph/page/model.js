@@ -255,44 +255,56 @@ function lowerBound(times, time) {
     return low;
 }
 
-/* Adds `sign` to the count of each stack for each of its samples from `begin` to `end`. */
-function addSamples(counts, stacks, begin, end, sign) {
+/* Room for sums of what a recording's samples stand for. */
+function newSums(recording, length) {
+    return recording.has_values ? new Float64Array(length) : new Uint32Array(length);
+}
+
+/* Adds to the sum of each stack what its samples from `begin` to `end` stand for, times `sign`; `values`
+ * null: 1 each. */
+function addSamples(sums, { stacks, values }, begin, end, sign) {
     for (let i = begin; i < end; i++) {
-        counts[stacks[i]] += sign;
+        sums[stacks[i]] += values === null ? sign : sign * values[i];
     }
 }
 
-function countAllStacks({ ends, cpus }) {
-    const counts = new Uint32Array(ends.length);
-    cpus.forEach((stacks) => addSamples(counts, stacks, 0, stacks.length, 1));
-    return counts;
+/* The samples of a view's CPUs. */
+function samplesOf(recording, { cpus }) {
+    return recording.cpus.map(({ values }, number) => ({ stacks: cpus[number], values }));
 }
 
-/* How many samples each stack has in the range [from, to). Of a range with most samples the others are
- * taken from the whole, which is remembered. */
+function countAllStacks(recording, stacks) {
+    const sums = newSums(recording, stacks.ends.length);
+    samplesOf(recording, stacks).forEach((samples) => addSamples(sums, samples, 0, samples.stacks.length, 1));
+    return sums;
+}
+
+/* What the samples of each stack stand for in the range [from, to). Of a range with most samples the
+ * others are taken from the whole, which is remembered. */
 function countStacks(recording, stacks, range) {
+    const ofCpus = samplesOf(recording, stacks);
     const parts = recording.cpus.map(({ times }, number) => (
-        { of: stacks.cpus[number], begin: lowerBound(times, range[0]), end: lowerBound(times, range[1]) }));
-    const samples = parts.reduce((sum, { begin, end }) => sum + end - begin, 0);
+        { of: ofCpus[number], begin: lowerBound(times, range[0]), end: lowerBound(times, range[1]) }));
+    const samples = parts.reduce((count, { begin, end }) => count + end - begin, 0);
     if (2 * samples < recording.sampleCount) {
-        const counts = new Uint32Array(stacks.ends.length);
-        parts.forEach(({ of, begin, end }) => addSamples(counts, of, begin, end, 1));
-        return counts;
+        const sums = newSums(recording, stacks.ends.length);
+        parts.forEach(({ of, begin, end }) => addSamples(sums, of, begin, end, 1));
+        return sums;
     }
-    const counts = stacks.whole.slice();
+    const sums = stacks.whole.slice();
     parts.forEach(({ of, begin, end }) => {
-        addSamples(counts, of, 0, begin, -1);
-        addSamples(counts, of, end, of.length, -1);
+        addSamples(sums, of, 0, begin, -1);
+        addSamples(sums, of, end, of.stacks.length, -1);
     });
-    return counts;
+    return sums;
 }
 
-/* The samples of each node and of what it called, in the range where there is one. */
+/* What the samples of each node and of what it called stand for, in the range where there is one. */
 function countNodes(model, view, r, range) {
     const stacks = view.stacks[r];
     const { parents, count } = view;
-    const totals = new Uint32Array(count);
-    stacks.whole ??= countAllStacks(stacks);
+    const totals = newSums(model.recordings[r], count);
+    stacks.whole ??= countAllStacks(model.recordings[r], stacks);
     const counts = range ? countStacks(model.recordings[r], stacks, range) : stacks.whole;
     counts.forEach((samples, stack) => {
         totals[stacks.ends[stack]] += samples;
@@ -303,7 +315,7 @@ function countNodes(model, view, r, range) {
     return totals;
 }
 
-/* The samples that a node has itself. */
+/* What the samples stand for that a node has itself. */
 function selfOf(view, totals, node) {
     let self = totals[node];
     for (let child = view.firstChild[node]; child !== NOTHING; child = view.nextSibling[child]) {
@@ -339,7 +351,7 @@ function makeTest(text) {
 
 /*
  * Which nodes a search finds, and which have such a frame among those below the zoom or are one;
- * how many samples that is, each once.
+ * what these samples stand for, each once.
  */
 function search(model, view, totals, inside, test) {
     const ofFunction = Uint8Array.from(functionNames(model), (name) => (test(name) ? 1 : 0));

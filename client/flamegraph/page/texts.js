@@ -9,6 +9,42 @@ function countText(count) {
     return `${count.toLocaleString("en")} ${count === 1 ? "sample" : "samples"}`;
 }
 
+/* A unit's name for one of it: "fault", "switch". */
+function singular(unit) {
+    return /[hs]es$/.test(unit) ? unit.slice(0, -2) : unit.replace(/s$/, "");
+}
+
+function isWait(recording) {
+    return recording.event === "off-cpu" || recording.event === "preempted";
+}
+
+function nanosecondsText(ns) {
+    const [scale, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "us"]].find(([least]) => ns >= least) ?? [1, "ns"];
+    return `${+(ns / scale).toPrecision(4)} ${name}`;
+}
+
+/* What samples stand for: a number of samples of the clock, or an amount of another event. */
+function amountText(value, recording) {
+    if (recording.event === undefined) {
+        return countText(value);
+    }
+    if (recording.unit === "ns") {
+        return `${nanosecondsText(value)}${isWait(recording) ? " waiting" : ""}`;
+    }
+    return `${value.toLocaleString("en")} ${shownText(value === 1 ? singular(recording.unit) : recording.unit)}`;
+}
+
+/* The same without its unit where that is said before. */
+function numberOnlyText(value, recording) {
+    return recording.unit === "ns" ? nanosecondsText(value) : value.toLocaleString("en");
+}
+
+/* What a part of all samples is a part of. */
+function wholeText(recording) {
+    return recording.event === undefined ? "samples" : isWait(recording) ? "waiting time"
+        : recording.unit === "ns" ? "time" : shownText(recording.unit);
+}
+
 function percentText(part, whole) {
     return `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
 }
@@ -25,11 +61,11 @@ function timeText(us) {
     return `${+(us / 1e6).toFixed(6)} s`;
 }
 
-/* How much CPU time samples are. */
-function costText(samples, recording) {
-    const seconds = (samples * recording.period_ns) / 1e9;
-    return recording.period_ns > 0 ? `${countText(samples)} (${+seconds.toPrecision(3)} s of CPU time)`
-        : countText(samples);
+/* What samples stand for, and of the clock how much CPU time that is. */
+function costText(value, recording) {
+    const seconds = (value * recording.period_ns) / 1e9;
+    return recording.period_ns > 0 ? `${countText(value)} (${+seconds.toPrecision(3)} s of CPU time)`
+        : amountText(value, recording);
 }
 
 /* "2026-11-27 02:53:28 +01:00": the reader's own clock. */
@@ -46,8 +82,12 @@ function factsText(recording) {
     const seconds = parts.reduce((sum, part) => sum + part.endUs / 1e6, 0);
     const cpuCount = new Set(recording.cpus.map(({ cpu }) => cpu)).size;
     const names = parts.length > 1 ? `${parts.map(({ name }) => shownText(name)).join(", ")}: ` : "";
-    const facts = [`${names}${countText(recording.sampleCount)} in ${+seconds.toPrecision(4)} s`,
-        `${cpuCount} ${cpuCount === 1 ? "CPU" : "CPUs"}`];
+    const event = recording.event === undefined ? ""
+        : ` of ${shownText(recording.event)}, ${costText(recording.total, recording)},`;
+    const facts = [`${names}${countText(recording.sampleCount)}${event} in ${+seconds.toPrecision(4)} s`];
+    if (!isWait(recording)) {
+        facts.push(`${cpuCount} ${cpuCount === 1 ? "CPU" : "CPUs"}`);
+    }
     if (recording.period_ns > 0) {
         facts.push(`one sample each ${+(recording.period_ns / 1e6).toPrecision(4)} ms of a CPU`);
     }
@@ -63,13 +103,21 @@ function warningTexts({ parts }) {
     return parts.flatMap((part) => partWarnings(part).map((text) => of(part) + text));
 }
 
-function partWarnings(recording) {
+/* What has no sample: ticks of the clock, or what was counted of another event. */
+function lossTexts(recording) {
+    if (recording.event !== undefined) {
+        const total = recording.books?.events?.find?.(({ event }) => event === recording.event)?.total;
+        const [counted, sampled] = [total?.counted, total?.sampled];
+        return typeof counted === "number" && typeof sampled === "number" && sampled < counted
+            ? [`Samples stand for ${percentText(sampled, counted)} of the ${wholeText(recording)} that the machine counted`] : [];
+    }
     const ticks = (term) => ticksOf(recording, term).toLocaleString("en");
     const losses = LOSSES.filter((term) => ticksOf(recording, term) > 0).map((term) => `${ticks(term)} ${term}`);
-    const texts = [...recording.damages];
-    if (losses.length > 0) {
-        texts.push(`Of ${ticks("expected")} ticks these have no sample: ${losses.join(", ")}`);
-    }
+    return losses.length > 0 ? [`Of ${ticks("expected")} ticks these have no sample: ${losses.join(", ")}`] : [];
+}
+
+function partWarnings(recording) {
+    const texts = [...recording.damages, ...lossTexts(recording)];
     if (recording.unselected > 0) {
         texts.push(`${countText(recording.unselected)} were not selected; they are not in this page`);
     }
@@ -103,7 +151,12 @@ function foldedName(frame) {
 function treeText(app) {
     const { view, state } = app;
     const totals = app.totals[state.shown];
-    const lines = [`${"percent".padStart(8)} ${"samples".padStart(10)}  frame`];
+    const recording = app.model.recordings[state.shown];
+    const isTime = recording.unit === "ns";
+    const title = recording.event === undefined ? "samples" : isTime ? "ms" : shownText(recording.unit);
+    const numberOf = (value) => (isTime ? (value / 1e6).toFixed(3) : String(value));
+    const width = Math.max(10, title.length, numberOf(totals[state.zoom]).length);
+    const lines = [`${"percent".padStart(8)} ${title.padStart(width)}  frame`];
     const waiting = [state.zoom];
     const callers = [];
     for (let node = state.zoom; node > 0; node = view.parents[node]) {
@@ -113,7 +166,7 @@ function treeText(app) {
         const node = waiting.pop();
         const percent = (100 * totals[node]) / totals[state.zoom];
         const indent = " ".repeat(view.depths[node] - view.depths[state.zoom]);
-        lines.push(`${percent.toFixed(2).padStart(8)} ${String(totals[node]).padStart(10)}  ${indent}${foldedName(describeNode(app.model, view, node))}`);
+        lines.push(`${percent.toFixed(2).padStart(8)} ${numberOf(totals[node]).padStart(width)}  ${indent}${foldedName(describeNode(app.model, view, node))}`);
         const children = [...childrenOf(app.model, view, node)].filter((child) => totals[child] > 0 && (100 * totals[child]) / totals[state.zoom] >= TEXT_PERCENT_MIN);
         waiting.push(...children.sort((a, b) => totals[a] - totals[b]));
     }
@@ -124,13 +177,13 @@ function headLines(app, callers) {
     const { state } = app;
     const totals = app.totals[state.shown];
     const recording = app.model.recordings[state.shown];
-    const lines = [shownText(recording.name)];
+    const lines = [shownText(recording.name) + (recording.event === undefined ? "" : `, ${shownText(recording.event)}`)];
     if (state.range) {
         lines.push(`from ${timeText(state.range[0])} to ${timeText(state.range[1])}`);
     }
-    lines.push(`${countText(totals[state.zoom])}, ${percentText(totals[state.zoom], totals[0])} of the whole`);
+    lines.push(`${amountText(totals[state.zoom], recording)}, ${percentText(totals[state.zoom], totals[0])} of the whole`);
     if (app.matches) {
-        lines.push(`search ${state.search}: ${countText(app.matches.samples)}, ${percentText(app.matches.samples, totals[state.zoom])}`);
+        lines.push(`search ${state.search}: ${amountText(app.matches.samples, recording)}, ${percentText(app.matches.samples, totals[state.zoom])}`);
     }
     return callers.length > 0 ? [...lines, `called by ${callers.join(" > ")}`] : lines;
 }

@@ -111,11 +111,19 @@ function joined(columns) {
     return all;
 }
 
+function sum(numbers) {
+    let total = 0;
+    for (const number of numbers) {
+        total += number;
+    }
+    return total;
+}
+
 /* A recording's `nodes` are those in which its stacks end, and a CPU's `stacks` say of each sample which
- * of them is its own. */
+ * of them is its own, its `values` what each stands for (null: 1), and `total` what all do. */
 function readRecording(sections, head) {
     const periodUs = Math.floor(head.period_ns / 1000);
-    const recording = { ...head, sampleCount: 0, endUs: 1 };
+    const recording = { ...head, sampleCount: 0, total: 0, endUs: 1 };
     const nodes = [sections.numbers(Uint32Array, sections.length())];
     let nodeCount = nodes[0].length;
     for (const cpu of recording.cpus) {
@@ -123,6 +131,8 @@ function readRecording(sections, head) {
         cpu.tasks = addSigned(sections.numbers(Uint32Array, cpu.count));
         cpu.stacks = addRare(sections.numbers(Uint32Array, cpu.count), nodeCount);
         const rare = addSigned(sections.numbers(Uint32Array, sections.length()));
+        cpu.values = head.has_values ? sections.numbers(Float64Array, cpu.count) : null;
+        recording.total += cpu.values === null ? cpu.count : sum(cpu.values);
         nodes.push(rare);
         nodeCount += rare.length;
         recording.sampleCount += cpu.count;
@@ -146,6 +156,7 @@ function joinSide(parts) {
         nodes: joined(parts.map(({ nodes }) => nodes)),
         drops: parts.flatMap(({ drops }) => drops),
         sampleCount: parts.reduce((count, part) => count + part.sampleCount, 0),
+        total: parts.reduce((total, part) => total + part.total, 0),
         endUs: Math.max(...parts.map(({ endUs }) => endUs)),
         period_ns: parts.every((part) => part.period_ns === parts[0].period_ns) ? parts[0].period_ns : 0,
     };
@@ -174,5 +185,12 @@ async function unpack(text) {
     const recordings = head.recordings.map((recording) => readRecording(sections, recording));
     model.recordings = [0, 1].map((side) => recordings.filter((recording) => recording.side === side))
         .filter((ofSide) => ofSide.length > 0).map(joinSide);
+    if (model.is_switch) {
+        /* Two events of one recording have one time. */
+        const endUs = Math.max(...model.recordings.map((recording) => recording.endUs));
+        model.recordings.forEach((recording) => {
+            recording.endUs = endUs;
+        });
+    }
     return model;
 }
