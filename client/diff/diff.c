@@ -10,6 +10,8 @@
 #include "diff_parts.h"
 #include "fault.h"
 #include "grow.h"
+#include "measure.h"
+#include "utf8.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,6 +53,7 @@ struct diff *diff_free(struct diff *diff)
         free(diff->warnings[i]);
     }
     free(diff->warnings);
+    profile_event_done(&diff->event);
     free(diff->parts);
     free(diff->rows);
     diff_items_done(&diff->items);
@@ -73,7 +76,21 @@ int diff_add(struct diff *diff, enum diff_side side, const struct profile *profi
     *part = (struct part){.side = side, .name = strdup(name), .work = work};
     diff->counts[side]++;
     int r = part->name == NULL ? -ENOMEM : part_take_facts(part, profile);
-    return r < 0 ? r : fold_recording(&diff->items, profile, &part->fold);
+    if (r == 0 && diff->part_count == 1) {
+        diff->unit = profile->event.is_clock ? 1 : fold_unit(profile);
+        r = profile_event_set(&diff->event, profile->event.name, profile->event.unit);
+    }
+    if (r == 0 && strcmp(diff->event.unit, profile->event.unit) != 0) {
+        diff->has_units = true;
+    }
+    return r < 0 ? r : fold_recording(&diff->items, profile, diff->unit, &part->fold);
+}
+
+const char *diff_whole_name(const struct diff *diff, char *into)
+{
+    const char *name = diff->event.is_clock ? "CPU time" : measure_whole(&diff->event);
+    (void)utf8_shown(into, DIFF_UNIT_BYTES, name, strlen(name));
+    return into;
 }
 
 const char *diff_side_name(const struct diff *diff, enum diff_side side, char *into)
@@ -155,7 +172,8 @@ bool diff_is_identical(const struct diff *diff)
     bool is_identical = diff->counts[DIFF_BEFORE] == 1 && diff->counts[DIFF_AFTER] == 1 &&
                         diff->row_count > 0 && parts[0].length_s == parts[1].length_s &&
                         parts[0].expected == parts[1].expected &&
-                        parts[0].fold.sample_count == parts[1].fold.sample_count;
+                        parts[0].fold.sample_count == parts[1].fold.sample_count &&
+                        parts[0].fold.value == parts[1].fold.value;
     for (size_t i = 0; i < diff->row_count && is_identical; i++) {
         is_identical =
             is_change_empty(&diff->rows[i].self) && is_change_empty(&diff->rows[i].total);

@@ -100,6 +100,15 @@ static double ticks_of(const struct profile *profile, const char *term)
     return books_print_total(profile->books_json, term, &ticks) && ticks > 0 ? (double)ticks : 0;
 }
 
+/* A sum of the books of another event than the clock. */
+static double count_of(const struct profile *profile, const char *member)
+{
+    int64_t count = 0;
+    return books_print_event(profile->books_json, profile->event.name, member, &count) && count > 0
+               ? (double)count
+               : 0;
+}
+
 int part_take_facts(struct part *part, const struct profile *profile)
 {
     struct session_facts session;
@@ -113,8 +122,13 @@ int part_take_facts(struct part *part, const struct profile *profile)
     take_text(&session.kernel, &part->facts[FACT_KERNEL]);
     part->is_whole = session.is_whole;
     session_facts_done(&session);
-    part->period_ns = profile_period_ns(profile);
     part->length_s = books_print_length_s(profile->books_json, between_s);
+    if (!profile->event.is_clock) {
+        part->counted = count_of(profile, "counted");
+        part->sampled = count_of(profile, "sampled");
+        return 0;
+    }
+    part->period_ns = profile_period_ns(profile);
     part->expected = ticks_of(profile, "expected");
     part->seen = part->expected - ticks_of(profile, "lost") - ticks_of(profile, "throttled") -
                  ticks_of(profile, "missed") - ticks_of(profile, "dropped");
@@ -188,6 +202,12 @@ static int check_parts(struct diff *diff, struct fault *reterr)
                         "function that grew",
                         part->name, 100 * (1 - part->seen / part->expected));
         }
+        if (part->counted > 0 && part->sampled < (1 - MISSING_LIMIT) * part->counted) {
+            r = warn_of(diff,
+                        "%s: %.0f %% of what was counted has no sample, and may be a function's "
+                        "that grew",
+                        part->name, 100 * (1 - part->sampled / part->counted));
+        }
         if (r == 0 && part->period_ns != first->period_ns) {
             r = warn_of(diff, "the rates differ: %s has a sample each %.6g ms, and %s each %.6g ms",
                         first->name, (double)first->period_ns / 1e6, part->name,
@@ -203,7 +223,8 @@ static bool has_ticks(const struct diff *diff)
 {
     bool is_known = !diff->options.is_part_of_time;
     for (size_t i = 0; i < diff->part_count; i++) {
-        is_known = is_known && diff->parts[i].seen > 0;
+        const struct part *part = &diff->parts[i];
+        is_known = is_known && (diff->event.is_clock ? part->seen > 0 : part->length_s > 0);
     }
     return is_known;
 }
@@ -219,11 +240,30 @@ static void choose_per(struct diff *diff)
     }
 }
 
+/* The same of another event than the clock: values become its units, or seconds. */
+static double event_divisor_of(const struct diff *diff, const struct part *part)
+{
+    double unit = diff->event.is_time ? diff->unit / NS_PER_S : diff->unit;
+    switch (diff->options.per) {
+    case DIFF_PER_TIME:
+        return part->length_s / unit;
+    case DIFF_PER_WORK:
+        return part->work / unit;
+    case DIFF_PER_ANY:
+    case DIFF_PER_CPU:
+        break;
+    }
+    return fold_whole(&part->fold);
+}
+
 /* By what a recording's samples are divided. */
-static double divisor_of(const struct part *part, enum diff_per per)
+static double divisor_of(const struct diff *diff, const struct part *part)
 {
     double missed = part->seen > 0 ? part->expected / part->seen : 1;
-    switch (per) {
+    if (!diff->event.is_clock) {
+        return event_divisor_of(diff, part);
+    }
+    switch (diff->options.per) {
     case DIFF_PER_TIME:
         return part->seen;
     case DIFF_PER_WORK:
@@ -232,7 +272,7 @@ static double divisor_of(const struct part *part, enum diff_per per)
     case DIFF_PER_CPU:
         break;
     }
-    return (double)part->fold.sample_count;
+    return fold_whole(&part->fold);
 }
 
 static int find_divisors(struct diff *diff, struct fault *reterr)
@@ -248,13 +288,13 @@ static int find_divisors(struct diff *diff, struct fault *reterr)
     }
     for (size_t i = 0; i < diff->part_count; i++) {
         struct part *part = &diff->parts[i];
-        if (diff->options.per == DIFF_PER_WORK && part->period_ns == 0) {
+        if (diff->options.per == DIFF_PER_WORK && part->period_ns == 0 && diff->event.is_clock) {
             return fault_set(reterr, EINVAL,
                              "--per: %s: does not say how much time a sample stands for",
                              part->name);
         }
-        part->divisor = divisor_of(part, diff->options.per);
-        samples[part->side] += (double)part->fold.sample_count;
+        part->divisor = divisor_of(diff, part);
+        samples[part->side] += fold_whole(&part->fold);
         divisors[part->side] += part->divisor;
     }
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
@@ -270,6 +310,9 @@ int diff_check(struct diff *diff, struct fault *reterr)
             return fault_set(reterr, EINVAL, "a side has no recording");
         }
     }
+    if (diff->has_units) {
+        return fault_set(reterr, EINVAL, "the event has different units in these recordings");
+    }
     int r = check_facts(diff, reterr);
     r = r < 0 ? r : check_parts(diff, reterr);
     return r < 0 ? r : find_divisors(diff, reterr);
@@ -278,6 +321,7 @@ int diff_check(struct diff *diff, struct fault *reterr)
 int diff_check_overlap(struct diff *diff)
 {
     double shared = 0;
+    char whole[DIFF_UNIT_BYTES];
     if (diff->wholes[DIFF_BEFORE] <= 0 || diff->wholes[DIFF_AFTER] <= 0) {
         return 0;
     }
@@ -290,6 +334,6 @@ int diff_check_overlap(struct diff *diff)
                ? 0
                : warn_of(diff,
                          "hardly anything is in both: rows that both sides have are %.1f %% of the "
-                         "CPU time; are these recordings of the same program?",
-                         100 * shared);
+                         "%s; are these recordings of the same program?",
+                         100 * shared, diff_whole_name(diff, whole));
 }

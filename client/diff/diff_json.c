@@ -30,6 +30,9 @@ static void print_side(struct json_out *out, const struct diff *diff, enum diff_
         json_out_begin(out, NULL, '{');
         json_out_string(out, "name", part->name);
         json_out_u64(out, "samples", part->fold.sample_count);
+        if (!diff->event.is_clock) {
+            json_out_u64(out, "value", part->fold.value);
+        }
         json_out_u64(out, "period_ns", part->period_ns);
         json_out_double(out, "length_s", part->length_s);
         json_out_u64(out, "expected", (uint64_t)part->expected);
@@ -106,20 +109,30 @@ static int print_row(struct json_out *out, const struct diff *diff, const struct
     return 0;
 }
 
+/* What values are in. */
+static const char *unit_name(const struct diff *diff)
+{
+    return diff_is_of_parts(diff)                        ? "percent"
+           : diff->event.is_clock || diff->event.is_time ? "seconds"
+                                                         : diff->event.unit;
+}
+
 int diff_print_json(FILE *file, const struct diff *diff, size_t limit)
 {
     static const char *const pers[] = {
         [DIFF_PER_TIME] = "time", [DIFF_PER_CPU] = "cpu", [DIFF_PER_WORK] = "work"};
     struct json_out out = {.file = file};
     size_t shown = limit == 0 || limit > diff->row_count ? diff->row_count : limit;
-    bool is_work = diff->options.per == DIFF_PER_WORK;
-    double scale = is_work ? 1 : 100;
+    double scale = diff_is_of_parts(diff) ? 100 : 1;
     int r = 0;
     json_out_begin(&out, NULL, '{');
     json_out_string(&out, "by", diff_by_name(diff->options.by));
     json_out_string(&out, "per", pers[diff->options.per]);
     json_out_string(&out, "sort", diff->options.sorts_total ? "total" : "self");
-    json_out_string(&out, "unit", is_work ? "seconds" : "percent");
+    json_out_string(&out, "unit", unit_name(diff));
+    if (!diff->event.is_clock) {
+        json_out_string(&out, "event", diff->event.name);
+    }
     print_side(&out, diff, DIFF_BEFORE, scale);
     print_side(&out, diff, DIFF_AFTER, scale);
     print_verdict(&out, diff);

@@ -82,14 +82,14 @@ static void judging_done(struct judging *judging)
     free(judging->sorted);
 }
 
-static void add_count(struct side_sum *sum, const struct fold_count *count, enum fold_given given,
+/* `samples`: in the unit of the comparison, as all that is summed up. */
+static void add_count(struct side_sum *sum, double samples, const struct fold_noise *noise,
                       double all)
 {
-    double samples = count->samples;
-    double variance = count->noise[given].variance;
+    double variance = noise->variance;
     sum->samples += samples;
     sum->variance += variance;
-    sum->variance_freedom += variance * variance / (double)count->noise[given].freedom;
+    sum->variance_freedom += variance * variance / (double)noise->freedom;
     sum->squares += samples * samples;
     sum->products += samples * all;
 }
@@ -104,15 +104,17 @@ static int add_up(struct judging *judging)
     }
     for (size_t i = 0; i < diff->part_count; i++) {
         const struct part *part = &diff->parts[i];
-        double all = (double)part->fold.sample_count;
+        double all = fold_whole(&part->fold);
         diff->divisors[part->side] += part->divisor;
         judging->all[part->side] += all;
         judging->all_squares[part->side] += all * all;
         for (size_t at = 0; at < part->fold.tally_count; at++) {
             const struct fold_tally *tally = &part->fold.tallies[at];
             struct pair_sum *sums = &judging->sums[MEASURES * (size_t)tally->item];
-            add_count(&sums[SELF].sides[part->side], &tally->self, judging->given, all);
-            add_count(&sums[TOTAL].sides[part->side], &tally->total, judging->given, all);
+            add_count(&sums[SELF].sides[part->side], fold_self(&part->fold, at),
+                      &tally->self.noise[judging->given], all);
+            add_count(&sums[TOTAL].sides[part->side], fold_total(&part->fold, at),
+                      &tally->total.noise[judging->given], all);
         }
     }
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
@@ -132,7 +134,7 @@ static void measure_whole(struct judging *judging)
     }
     for (size_t i = 0; i < diff->part_count; i++) {
         const struct part *part = &diff->parts[i];
-        double all = (double)part->fold.sample_count;
+        double all = fold_whole(&part->fold);
         double deviation = all / (part->divisor * diff->wholes[part->side]) - 1;
         squares += deviation * deviation;
         within[part->side] +=
@@ -352,7 +354,7 @@ static void take_change(const struct judging *judging, const struct pair_sum *su
 {
     double samples = 0;
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
-        ret->samples[side] = (uint64_t)sum->sides[side].samples;
+        ret->samples[side] = (uint64_t)round(sum->sides[side].samples * judging->diff->unit);
         ret->values[side] = value_of(judging, sum, side);
         samples += sum->sides[side].samples;
     }

@@ -36,6 +36,8 @@ struct part {
     double expected;    /* ticks; 0: not known, as the next */
     double seen;        /* of them, those of which it is known what ran */
     double length_s;
+    double counted; /* of another event than the clock, by its books; 0: not known, as the next */
+    double sampled;
     double divisor; /* of its samples, once it is known by what they are divided */
 };
 
@@ -53,6 +55,9 @@ struct verdict {
 
 struct diff {
     struct diff_options options;
+    struct profile_event event; /* of the first recording, as the next */
+    double unit;                /* in which samples are summed up */
+    bool has_units;             /* another recording has the event in another unit */
     struct diff_items items;
     struct part *parts; /* owned */
     size_t part_capacity;
@@ -68,6 +73,12 @@ struct diff {
     size_t warning_capacity;
     size_t warning_count;
 };
+
+/* What a part of all samples is a part of, for a person: "CPU time", "faults", "waiting time".
+ * Texts of recordings are as a terminal may get them. `into` has room for DIFF_UNIT_BYTES; returns
+ * it. */
+#define DIFF_UNIT_BYTES ((size_t)96)
+const char *diff_whole_name(const struct diff *diff, char *into);
 
 /* Takes what the recording says of itself. Returns 0, or -ENOMEM. */
 int part_take_facts(struct part *part, const struct profile *profile);
@@ -97,8 +108,11 @@ int diff_find_path(const struct diff *diff, uint32_t item, const char ***ret, si
 
 /* What numbers are shown in. */
 struct diff_unit {
-    double scale;     /* of values, to what is shown */
-    const char *name; /* "percent", "seconds" in JSON; "%", "ms" for a person */
+    double scale;               /* of values, to what is shown */
+    char name[DIFF_UNIT_BYTES]; /* "%", "ms", "thousand faults" */
 };
 
 struct diff_unit diff_unit_of(const struct diff *diff);
+
+/* Whether values are parts of a whole, and no amounts. */
+bool diff_is_of_parts(const struct diff *diff);

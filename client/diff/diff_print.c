@@ -7,6 +7,7 @@
  */
 #include "cleanup.h"
 #include "diff_parts.h"
+#include "measure.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -23,12 +24,41 @@
 #define PATH_CUT      "... > "
 #define CLASSES       2
 
+bool diff_is_of_parts(const struct diff *diff)
+{
+    return diff->options.per == DIFF_PER_CPU ||
+           (diff->options.per != DIFF_PER_WORK && diff->event.is_clock);
+}
+
+/* "faults", "thousand faults", so that the whole has at most five digits. */
+static struct diff_unit unit_of_counts(const struct diff *diff)
+{
+    static const struct {
+        double scale;
+        const char *before;
+    } sizes[] = {{1, ""}, {1e-3, "thousand "}, {1e-6, "million "}, {1e-9, "billion "}};
+    struct diff_unit unit = {.scale = 1};
+    char name[DIFF_UNIT_BYTES];
+    size_t at = 0;
+    while (at + 1 < sizeof sizes / sizeof sizes[0] &&
+           fmax(diff->wholes[DIFF_BEFORE], diff->wholes[DIFF_AFTER]) * sizes[at].scale >= 1e4) {
+        at++;
+    }
+    unit.scale = sizes[at].scale;
+    (void)snprintf(unit.name, sizeof unit.name, "%s%s", sizes[at].before,
+                   diff_whole_name(diff, name));
+    return unit;
+}
+
 struct diff_unit diff_unit_of(const struct diff *diff)
 {
     static const struct diff_unit units[] = {{1, "s"}, {1e3, "ms"}, {1e6, "us"}, {1e9, "ns"}};
     size_t at = 0;
-    if (diff->options.per != DIFF_PER_WORK) {
+    if (diff_is_of_parts(diff)) {
         return (struct diff_unit){100, "%"};
+    }
+    if (!diff->event.is_clock && !diff->event.is_time) {
+        return unit_of_counts(diff);
     }
     while (at + 1 < sizeof units / sizeof units[0] &&
            fmax(diff->wholes[DIFF_BEFORE], diff->wholes[DIFF_AFTER]) * units[at].scale < 1) {
@@ -53,15 +83,26 @@ static void write_side(FILE *file, const struct diff *diff, enum diff_side side)
 {
     char name[DIFF_NAME_BYTES];
     char count[TEXT_COUNT_BYTES];
+    char amount[MEASURE_WORDS_BYTES];
     uint64_t samples = 0;
+    uint64_t value = 0;
     double length_s = 0;
     for (size_t i = 0; i < diff->part_count; i++) {
+        value += diff->parts[i].side == side ? diff->parts[i].fold.value : 0;
         samples += diff->parts[i].side == side ? diff->parts[i].fold.sample_count : 0;
         length_s += diff->parts[i].side == side ? diff->parts[i].length_s : 0;
     }
     (void)fprintf(file, "%s: ", side == DIFF_BEFORE ? "before" : "after");
     text_print(file, diff_side_name(diff, side, name));
-    (void)fprintf(file, ", %s in %.3f s\n", text_samples(samples, count), length_s);
+    (void)fprintf(file, ", %s", text_samples(samples, count));
+    if (!diff->event.is_clock) {
+        (void)fputs(" of ", file);
+        text_print(file, diff->event.name);
+        (void)fputs(", ", file);
+        text_print(file, measure_words(&diff->event, value, amount));
+        (void)fputs(",", file);
+    }
+    (void)fprintf(file, " in %.3f s\n", length_s);
 }
 
 /* The part of the CPUs' time that all samples of a side had; below 0: it is not known. */
@@ -72,17 +113,42 @@ static double part_of_time(const struct diff *diff, enum diff_side side)
     for (size_t i = 0; i < diff->part_count; i++) {
         const struct part *part = &diff->parts[i];
         if (part->side == side) {
-            samples += (double)part->fold.sample_count;
+            samples += fold_whole(&part->fold);
             seen = part->seen > 0 && seen >= 0 ? seen + part->seen : -1;
         }
     }
     return seen > 0 && !diff->options.is_part_of_time ? samples / seen : -1;
 }
 
+/* Of another event than the clock. */
+static void write_event_numbers(FILE *file, const struct diff *diff)
+{
+    const double *wholes = diff->wholes;
+    struct diff_unit unit = diff_unit_of(diff);
+    char whole[DIFF_UNIT_BYTES];
+    (void)diff_whole_name(diff, whole);
+    if (diff_is_of_parts(diff)) {
+        (void)fprintf(file, "Numbers are percent of the %s of all that is compared.\n", whole);
+        return;
+    }
+    (void)fprintf(file,
+                  "Numbers are %s%s%s for %s. All that is compared: %.2f before, %.2f after "
+                  "(%+.1f %%).\n",
+                  unit.name, diff->event.is_time ? " of " : "", diff->event.is_time ? whole : "",
+                  diff->options.per == DIFF_PER_WORK ? "a unit of work"
+                                                     : "each second of the recording",
+                  unit.scale * wholes[DIFF_BEFORE], unit.scale * wholes[DIFF_AFTER],
+                  100 * (wholes[DIFF_AFTER] / wholes[DIFF_BEFORE] - 1));
+}
+
 static void write_numbers(FILE *file, const struct diff *diff)
 {
     const double *wholes = diff->wholes;
     struct diff_unit unit = diff_unit_of(diff);
+    if (!diff->event.is_clock) {
+        write_event_numbers(file, diff);
+        return;
+    }
     double before = part_of_time(diff, DIFF_BEFORE);
     double after = part_of_time(diff, DIFF_AFTER);
     switch (diff->options.per) {

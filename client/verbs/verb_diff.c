@@ -136,10 +136,11 @@ static const struct verb_option options[] = {
     {0, "with", NULL, "what follows is the other side, of several recordings", take_with,
      AT(operands), 0},
     {0, "per", "WHAT",
-     "what CPU time is divided by: time, of all CPUs, by the\n"
-     "books; cpu, that of all that is compared; or units of\n"
-     "work that were done: N, or N,N of each side, or of each\n"
-     "recording (time of a whole machine, else cpu)",
+     "what CPU time, or an event, is divided by: time, of\n"
+     "all CPUs, by the books, or of an event seconds; cpu,\n"
+     "all that is compared; or units of work that were\n"
+     "done: N, or N,N of each side, or of each recording\n"
+     "(time of a whole machine, else cpu)",
      options_text, AT(per), 0},
     {'n', NULL, "N", "at most N rows, 0 for all (20)", select_take_rows, AT(limit), 0},
     {0, "by", "WHAT",

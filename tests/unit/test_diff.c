@@ -285,6 +285,93 @@ TEST(divides_by_the_cpu_time_of_all_where_a_part_was_recorded)
     (void)diff_free(diff);
 }
 
+/* The samples of make() without rare ones, as faults of such a weight each. */
+static struct profile *make_faults(unsigned work_of_six, uint64_t weight, const char *unit)
+{
+    struct recording *recording = recording_of(MODULE);
+    struct profile *profile = NULL;
+    struct fault fault = {0};
+    char session[256];
+    for (unsigned i = 0; i < 600; i++) {
+        const uint64_t stack[] = {(i * 5 + i / 6) % 6 < work_of_six ? 0x1011 : 0x1021, 0x1001};
+        struct fxt_sample sample =
+            user_sample((uint64_t)1000000 * (i + 1), 7, COMPLETE, stack, COUNT_OF(stack));
+        sample.fields |= FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT;
+        sample.event = 1;
+        sample.weight = weight;
+        fxt_write_sample(&recording->writer, &sample);
+    }
+    (void)snprintf(session, sizeof session,
+                   "{\"events\":[{\"event\":\"cpu-clock\"},{\"event\":\"page-faults\","
+                   "\"unit\":\"%s\",\"period\":1}]}\n",
+                   unit);
+    add_data(recording, FXT_STRING_SESSION, session);
+    if (profile_load_memory((const uint8_t *)recording->memory, recording->writer.used_bytes,
+                            "page-faults", &profile, &fault) < 0) {
+        fail_msg("%s", fault.text);
+    }
+    free(recording);
+    return profile;
+}
+
+/* How sure a change is does not depend on what each sample stands for. */
+TEST(is_as_sure_of_an_event_as_of_as_many_ticks)
+{
+    const struct diff_options per_all = {.per = DIFF_PER_CPU, .discovery_rate = 0.05};
+    struct diff *ticks = compare(&per_all, make(MODULE, 2, 0), make(MODULE, 3, 0));
+    struct diff *faults =
+        compare(&per_all, make_faults(2, 1000, "faults"), make_faults(3, 1000, "faults"));
+    static const char *const names[] = {"main", "work", "rest"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const struct diff_change *expected = &find(ticks, names[i])->self;
+        const struct diff_change *found = &find(faults, names[i])->self;
+        assert_int_equal(found->samples[DIFF_AFTER], 1000 * expected->samples[DIFF_AFTER]);
+        assert_true(fabs(found->change - expected->change) < 1e-9);
+        assert_true(fabs(found->margin - expected->margin) < 1e-9);
+        assert_true(fabs(found->visible - expected->visible) < 1e-9);
+        assert_true(fabs(found->probability - expected->probability) < 1e-9);
+        assert_int_equal(found->is_sure, expected->is_sure);
+    }
+    assert_true(find(faults, "work")->self.is_sure);
+    (void)diff_free(ticks);
+    (void)diff_free(faults);
+}
+
+/* By work, values are amounts: the whole of a recording is 600,000 faults for 100 units of work. */
+TEST(divides_an_event_by_units_of_work)
+{
+    const struct diff_options per_work = {.per = DIFF_PER_WORK, .discovery_rate = 0.05};
+    struct diff *diff =
+        compare(&per_work, make_faults(3, 1000, "faults"), make_faults(3, 2000, "faults"));
+    const struct diff_change *main = &find(diff, "main")->total;
+    assert_true(fabs(main->values[DIFF_BEFORE] - 6000) < 1e-6);
+    assert_true(fabs(main->values[DIFF_AFTER] - 12000) < 1e-6);
+    assert_true(main->is_sure);
+    EXPECT_PRINTED("Numbers are thousand faults for a unit of work. All that is compared: 6.00 "
+                   "before, 12.00 after (+100.0 %).\n",
+                   {
+                       char *text = NULL;
+                       size_t text_bytes = 0;
+                       FILE *head = open_memstream(&text, &text_bytes);
+                       assert_int_equal(diff_write_head(head, diff), 0);
+                       assert_int_equal(fclose(head), 0);
+                       (void)fprintf(file, "%.*s", (int)(strchr(text, '\n') + 1 - text), text);
+                       free(text);
+                   });
+    (void)diff_free(diff);
+}
+
+TEST(refuses_an_event_in_different_units)
+{
+    struct fault fault = {0};
+    struct diff *diff = diff_new(&options);
+    add(diff, DIFF_BEFORE, make_faults(3, 2, "faults"));
+    add(diff, DIFF_AFTER, make_faults(3, 2, "pages"));
+    assert_int_equal(diff_compare(diff, &fault), -EINVAL);
+    assert_contains(fault.text, "has different units");
+    (void)diff_free(diff);
+}
+
 TEST(refuses_recordings_that_were_not_made_alike)
 {
     struct fault fault = {0};

@@ -33,8 +33,9 @@ const char *diff_by_name(size_t by);
 /* What samples are divided by. */
 enum diff_per {
     DIFF_PER_ANY,  /* by time where whole machines were recorded, and all of it is compared */
-    DIFF_PER_TIME, /* the ticks of all CPUs that were seen, by the books */
-    DIFF_PER_CPU,  /* the CPU time of all that is compared */
+    DIFF_PER_TIME, /* the ticks of all CPUs that were seen, by the books; of another event than the
+                    * clock the seconds of the recording */
+    DIFF_PER_CPU,  /* the CPU time, or the event, of all that is compared */
     DIFF_PER_WORK, /* units of work that were done */
 };
 
@@ -55,9 +56,10 @@ struct diff_options {
 };
 
 /* One number of a row, on both sides. Values and changes are parts, from 0 to 1, of the time or of
- * what is compared; with DIFF_PER_WORK they are seconds for each unit. */
+ * what is compared; with DIFF_PER_WORK they are seconds for each unit. Of another event than the
+ * clock they are its unit (seconds, of a time), for each unit of work or for each second. */
 struct diff_change {
-    uint64_t samples[DIFF_SIDES];
+    uint64_t samples[DIFF_SIDES]; /* of another event than the clock, what they stand for */
     double values[DIFF_SIDES];
     double change;
     double margin;      /* the interval of 95 % around the change is so much to both sides */

@@ -6,6 +6,7 @@
 
 const WORK_UNITS = [[1, "s"], [1e3, "ms"], [1e6, "us"], [1e9, "ns"]];
 const PER_WORDS = { time: "of the CPUs' time", cpu: "of the CPU time compared", work: "for a unit of work" };
+const PER_WORDS_OF_EVENTS = { time: "a second", cpu: "of all that is compared", work: "for a unit of work" };
 const SIDES = ["before", "after"];
 /* How rows are found in the graph: by a first frame, or by the name of a function. */
 const FIRST_FRAMES = { function: null, stack: null, command: "command", unit: "unit", thread: "thread" };
@@ -27,6 +28,9 @@ function unitOf(result) {
     if (result.unit === "percent") {
         return { scale: 1, name: "%" };
     }
+    if (result.unit !== "seconds") {
+        return { scale: 1, name: shownText(result.unit) };
+    }
     const whole = Math.max(...SIDES.map((side) => result[side].whole));
     const [scale, name] = WORK_UNITS.find(([factor]) => whole * factor >= 1) ?? WORK_UNITS[WORK_UNITS.length - 1];
     return { scale, name };
@@ -42,7 +46,7 @@ function chooseScale(app) {
         return {
             scales: SIDES.map((side, s) => result[side].whole / model.recordings[s].total),
             text: (value) => `${(value * unit.scale).toFixed(2)} ${unit.name}`,
-            words: PER_WORDS[result.per],
+            words: (result.event === undefined ? PER_WORDS : PER_WORDS_OF_EVENTS)[result.per],
         };
     }
     const seen = model.recordings.map(seenTicks);

@@ -108,7 +108,7 @@ function lossTexts(recording) {
     if (recording.event !== undefined) {
         const total = recording.books?.events?.find?.(({ event }) => event === recording.event)?.total;
         const [counted, sampled] = [total?.counted, total?.sampled];
-        return typeof counted === "number" && typeof sampled === "number" && sampled < counted
+        return typeof counted === "number" && typeof sampled === "number" && sampled < 0.99 * counted
             ? [`Samples stand for ${percentText(sampled, counted)} of the ${wholeText(recording)} that the machine counted`] : [];
     }
     const ticks = (term) => ticksOf(recording, term).toLocaleString("en");
