@@ -3,7 +3,8 @@
 #
 # Events beside the clock. Of period 1 each page fault and each switch of a program that counts its own is a sample, in
 # the function that had it; of other periods and of a rate the samples stand for as many as there were; the books say
-# what was counted, by the kernel's own counters. An event that brings more samples than the administrator allows is
+# what was counted, by the kernel's own counters. `report --event` has each function's own number, and every exported
+# format has what the report has. An event that brings more samples than the administrator allows is
 # held back, and for how long is in the books, while the clock's close. What the machine lacks, and what would have the
 # daemon read memory of its own, is refused. A recording without events says nothing of any.
 . "${0%/*}/lib.sh"
@@ -20,6 +21,11 @@ record_events() {
     profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
     echo "== page-faults$1"
     python3 "$SOURCE_DIR/tests/system/events.py" "$2" "$WORK/known" "$WORK/dump" || fail "page-faults$1"
+    python3 "$SOURCE_DIR/tests/system/event_report.py" "$BIN/profctl" "$2" "$WORK/known" "$WORK/p.fxt" || fail "the report of page-faults$1"
+    for event in page-faults context-switches; do
+        PYTHONPATH=$SOURCE_DIR/tests/system python3 "$SOURCE_DIR/tests/system/event_formats.py" "$BIN/profctl" "$WORK/p.fxt" "$event" "$WORK" ||
+            fail "the formats of $event$1"
+    done
 }
 record_events :1 1
 record_events :100 100

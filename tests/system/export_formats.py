@@ -481,6 +481,34 @@ def check_old(profctl, folder):
             export_readers.complain(" ".join(verb), f"over another file: status {done.returncode}, {done.stderr!r}")
 
 
+def check_events(profctl, maker, folder):
+    """Waits, which are times, and faults that stand for different amounts: event_formats.py has the rest."""
+    recording = Recording()
+    recording.data(SESSION, {"session": "e", "created_boot_ns": 1000, "created_realtime_ns": "1769767200000000000", "events": [
+        {"event": "cpu-clock", "unit": "ns", "period": PERIOD_NS, "asked": False}, {"event": "off-cpu", "unit": "ns", "period": 1, "asked": True},
+        {"event": "page-faults", "unit": "faults", "period": 10, "asked": True}]})
+    for pid in (7, 8):
+        recording.name(pid, 0, "app")
+        recording.module(pid, 1, "/bin/app", "0badcafe", 0x10000, 0x1000)
+    recording.data(SYMBOLS, *({"build_id": "0badcafe", "module": "/bin/app", "start": hex(0x100 * i), "size": 256, "name": f"f{i}"}
+                              for i in range(4)))
+    at = lambda function: 0x10008 + 0x100 * function
+    for i in range(200):
+        recording.time_ns = 10**12 + i * 10**8
+        recording.stack(7, [at(0), at(3)])
+        recording.event(7 + i % 2, 1, 10**7 + 12345 * i, [at(i % 3), at(3)], tid=7 + i % 4)
+        recording.event(7, 2, 1 + i % 5, [at(1 + i % 2), at(3)], cpu=i % 2)
+    path = os.path.join(folder, "events.fxt")
+    recording.write(maker, path)
+    for event in ("off-cpu", "page-faults"):
+        done = subprocess.run([sys.executable, os.path.join(HERE, "event_formats.py"), profctl, path, event, folder])
+        if done.returncode != 0:
+            export_readers.complain(event, "differs between formats")
+    done = subprocess.run([profctl, "export", path, "--event", "off-cpu", "--format", "folded", "--lost-frame"], capture_output=True)
+    if done.returncode != 2 or b"leave --event out" not in done.stderr:
+        export_readers.complain("--lost-frame", f"is taken of an event: {done}")
+
+
 def main():
     profctl, maker, folder = sys.argv[1:]
     recordings = make(maker, folder)
@@ -499,6 +527,7 @@ def main():
     check_clocks(profctl, maker, folder)
     check_damaged(profctl, os.path.join(folder, "empty.fxt"), folder)
     check_old(profctl, folder)
+    check_events(profctl, maker, folder)
     sys.exit(export_readers.failures > 0)
 
 
