@@ -354,7 +354,8 @@ static void take_change(const struct judging *judging, const struct pair_sum *su
 {
     double samples = 0;
     for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
-        ret->samples[side] = (uint64_t)round(sum->sides[side].samples * judging->diff->unit);
+        double value = round(sum->sides[side].samples * judging->diff->unit);
+        ret->samples[side] = (uint64_t)fmin(value, (double)PROFILE_TOTAL_MAX);
         ret->values[side] = value_of(judging, sum, side);
         samples += sum->sides[side].samples;
     }

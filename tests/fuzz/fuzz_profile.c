@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any bytes: they are refused, or become a profile in which every sample is counted exactly once in
- * every report and every tree. Every format takes it.
+ * Any bytes: they are refused, or become a profile, and one of each event that they name, in which
+ * every sample is counted exactly once, by what it stands for, in every report and every tree.
+ * Every format takes it.
  */
 #include "export.h"
 #include "fuzz_target.h"
@@ -11,6 +12,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_MAX 3 /* that are looked at */
 
 static void check_report(const struct profile *profile, enum report_by by, FILE *nowhere)
 {
@@ -24,11 +28,11 @@ static void check_report(const struct profile *profile, enum report_by by, FILE 
     for (size_t i = 0; i < report.row_count; i++) {
         self += report.rows[i].self;
         if (report.rows[i].self > report.rows[i].total ||
-            report.rows[i].total > profile->sample_count) {
+            report.rows[i].total > profile_total(profile)) {
             abort();
         }
     }
-    if (self != profile->sample_count) {
+    if (self != profile_total(profile)) {
         abort();
     }
     if (summary_take(profile, &summary) < 0 || report_take_series(profile, 5, 20, &report) < 0) {
@@ -71,28 +75,44 @@ static void check_tree(const struct profile *profile, enum tree_view view, FILE 
         abort();
     }
     int r = tree_walk(profile, &request, on_node, &sum);
-    if (r < 0 || sum.counted != sum.all || sum.all != (r == 0 ? profile->sample_count : 0)) {
+    if (r < 0 || sum.counted != sum.all || sum.all != (r == 0 ? profile_total(profile) : 0)) {
         abort();
     }
     (void)tree_print_text(&page, profile, &summary, &request);
     (void)tree_print_json(nowhere, profile, &summary, &request);
 }
 
+static void check_profile(const struct profile *profile, FILE *nowhere)
+{
+    for (enum report_by by = REPORT_BY_FUNCTION; by <= REPORT_BY_LINE; by++) {
+        check_report(profile, by, nowhere);
+    }
+    check_tree(profile, TREE_FROM_ROOT, nowhere);
+    check_tree(profile, TREE_FROM_LEAVES, nowhere);
+    check_tree(profile, TREE_CALLERS, nowhere);
+    check_tree(profile, TREE_CALLEES, nowhere);
+    print_all_formats(nowhere, profile);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    struct profile *profile = NULL;
+    struct profile *clock = NULL;
     FILE *nowhere = fopen("/dev/null", "w");
-    if (nowhere != NULL && profile_load_memory(bytes, size, NULL, &profile, NULL) == 0) {
-        for (enum report_by by = REPORT_BY_FUNCTION; by <= REPORT_BY_LINE; by++) {
-            check_report(profile, by, nowhere);
+    if (nowhere != NULL && profile_load_memory(bytes, size, NULL, &clock, NULL) == 0) {
+        check_profile(clock, nowhere);
+        for (size_t i = 1; i < clock->event_count && i <= EVENTS_MAX; i++) {
+            struct profile *event = NULL;
+            if (profile_load_memory(bytes, size, clock->event_names[i], &event, NULL) < 0 &&
+                strcmp(clock->event_names[i], PROFILE_EVENT_CLOCK) != 0) {
+                abort();
+            }
+            if (event != NULL) {
+                check_profile(event, nowhere);
+            }
+            (void)profile_free(event);
         }
-        check_tree(profile, TREE_FROM_ROOT, nowhere);
-        check_tree(profile, TREE_FROM_LEAVES, nowhere);
-        check_tree(profile, TREE_CALLERS, nowhere);
-        check_tree(profile, TREE_CALLEES, nowhere);
-        print_all_formats(nowhere, profile);
     }
-    (void)profile_free(profile);
+    (void)profile_free(clock);
     if (nowhere != NULL) {
         (void)fclose(nowhere);
     }
