@@ -92,21 +92,13 @@ static int add_item(struct finding *finding, const struct diff_item *item, uint3
 static int add_function(struct finding *finding, const struct function *function, uint32_t parent,
                         uint32_t *ret)
 {
-    struct diff_item item = {.parent = parent, .module = INTERN_NONE};
+    struct diff_item item = {.parent = parent};
     uint32_t path = INTERN_NONE;
     if (add_text(finding, function->name, &item.name) < 0 ||
+        add_text(finding, function->basename, &item.module) < 0 ||
         add_text(finding, function->build_id, &item.build_id) < 0 ||
         add_text(finding, function->module, &path) < 0) {
         return -ENOMEM;
-    }
-    if (path != INTERN_NONE) {
-        const char *text = intern_text(&finding->items->texts, path);
-        const char *slash = strrchr(text, '/');
-        const char *base = slash == NULL || slash[1] == '\0' ? text : slash + 1;
-        int r = intern_add(&finding->items->texts, base, strlen(base), &item.module);
-        if (r < 0) {
-            return r;
-        }
     }
     return add_item(finding, &item, path, ret);
 }

@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "compare.h"
+#include "frame_identity.h"
 #include "grow.h"
 
 #include <inttypes.h>
@@ -80,6 +81,7 @@ void flame_done(struct flame *flame)
     intern_done(&flame->texts);
     intern_done(&flame->functions);
     intern_done(&flame->tasks);
+    free(flame->modules);
     flame_nodes_done(&flame->nodes);
     for (size_t i = 0; i < flame->recording_count; i++) {
         struct flame_recording *recording = &flame->recordings[i];
@@ -134,26 +136,61 @@ static enum flame_kind kind_of(const struct profile *profile, const struct profi
                                     : FLAME_USER;
 }
 
+/* `module` is the path that is shown, of the flame's texts. */
+static int put_function(struct flame *flame, const struct flame_function *function, uint32_t module,
+                        uint32_t *ret)
+{
+    int r = intern_add(&flame->functions, function, sizeof *function, ret);
+    if (r < 0 || *ret < flame->module_count) {
+        return r;
+    }
+    r = grow(flame->modules, flame->module_capacity, flame->module_count + 1);
+    if (r == 0) {
+        flame->modules[flame->module_count++] = module;
+    }
+    return r;
+}
+
+/* Leaves the last part of a path of the flame's texts. */
+static int cut_folder(struct flame *flame, uint32_t *path)
+{
+    const char *slash =
+        *path == INTERN_NONE ? NULL : strrchr(intern_text(&flame->texts, *path), '/');
+    cleanup_(freep) char *name = slash == NULL ? NULL : strdup(slash + 1);
+    return slash == NULL  ? 0
+           : name == NULL ? -ENOMEM
+                          : intern_add(&flame->texts, name, strlen(name), path);
+}
+
 static int add_function(struct adding *adding, const struct profile_frame *frame, uint32_t *ret)
 {
     const struct profile *profile = adding->profile;
-    uint32_t module =
+    struct flame *flame = adding->flame;
+    struct frame_identity identity = frame_identity(profile, frame, false);
+    uint32_t path =
         frame->module == INTERN_NONE ? INTERN_NONE : profile->modules[frame->module].name;
-    struct flame_function function = {.line = frame->line, .kind = kind_of(profile, frame)};
-    if (add_text(adding, frame->name, &function.name) < 0 ||
-        add_text(adding, module, &function.module) < 0 ||
+    struct flame_function function = {
+        .build_id = INTERN_NONE, .line = frame->line, .kind = kind_of(profile, frame)};
+    if (add_text(adding, frame->name, &function.name) < 0 || add_text(adding, path, &path) < 0 ||
         add_text(adding, frame->file, &function.file) < 0) {
         return -ENOMEM;
     }
-    return intern_add(&adding->flame->functions, &function, sizeof function, ret);
+    function.module = path;
+    if (flame->is_comparison && (add_text(adding, identity.module, &function.module) < 0 ||
+                                 add_text(adding, identity.build_id, &function.build_id) < 0 ||
+                                 cut_folder(flame, &function.file) < 0)) {
+        return -ENOMEM;
+    }
+    return put_function(flame, &function, path, ret);
 }
 
 /* A function that is no frame of the profile. */
 static int add_named(struct adding *adding, const char *name, enum flame_kind kind, uint32_t *ret)
 {
-    struct flame_function function = {.module = INTERN_NONE, .file = INTERN_NONE, .kind = kind};
+    struct flame_function function = {
+        .module = INTERN_NONE, .build_id = INTERN_NONE, .file = INTERN_NONE, .kind = kind};
     int r = intern_add(&adding->flame->texts, name, strlen(name), &function.name);
-    return r < 0 ? r : intern_add(&adding->flame->functions, &function, sizeof function, ret);
+    return r < 0 ? r : put_function(adding->flame, &function, INTERN_NONE, ret);
 }
 
 static int allocate(struct adding *adding)

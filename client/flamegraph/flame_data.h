@@ -23,12 +23,14 @@ enum flame_kind {
     FLAME_GROUP,  /* a first frame */
 };
 
-/* A frame as it is shown. Two that show the same are one. INTERN_NONE and 0 where a member is not
- * known. */
+/* A frame as it is shown. Two that show the same are one; in a comparison frames of one name are
+ * that in all folders, as frame_identity() has it. INTERN_NONE and 0 where a member is not known.
+ */
 struct flame_function {
-    uint32_t name;   /* of `texts`, as `module` and `file` */
-    uint32_t module; /* its path */
-    uint32_t file;
+    uint32_t name;     /* of `texts`, as the next three */
+    uint32_t module;   /* its path; in a comparison the last part of that */
+    uint32_t build_id; /* in a comparison, where the name is an address */
+    uint32_t file;     /* in a comparison the last part of its path */
     uint32_t line;
     uint32_t kind; /* enum flame_kind */
 };
@@ -90,6 +92,10 @@ struct flame {
     struct intern texts;
     struct intern functions; /* struct flame_function */
     struct intern tasks;     /* struct flame_task */
+    uint32_t *modules;       /* owned; of `texts`, by function: its module's path, as met first */
+    size_t module_capacity;
+    size_t module_count;
+    bool is_comparison;
     struct flame_nodes nodes;
     struct flame_recording *recordings; /* owned */
     size_t recording_capacity;

@@ -35,7 +35,7 @@ static void print_functions(struct json_out *out, const struct flame *flame)
     json_out_begin(out, "functions", '[');
     for (size_t i = 0; i < flame->functions.item_count; i++) {
         const struct flame_function *function = flame_function(flame, (uint32_t)i);
-        const uint32_t members[] = {function->name, function->module, function->file,
+        const uint32_t members[] = {function->name, flame->modules[i], function->file,
                                     function->line, function->kind};
         for (size_t j = 0; j < sizeof members / sizeof *members; j++) {
             json_out_i64(out, NULL, members[j] == INTERN_NONE ? -1 : (int64_t)members[j]);
@@ -356,7 +356,7 @@ int flamegraph_print_difference(FILE *file, const struct flame *flame,
 int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,
                           enum flame_by by)
 {
-    cleanup_(flame_done) struct flame flame = {0};
+    cleanup_(flame_done) struct flame flame = {.is_comparison = count > 1};
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++) {
         r = flame_add(&flame, &sources[i], i, FLAME_BY_NOTHING);
@@ -366,7 +366,11 @@ int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t
 
 struct flame *flamegraph_new(void)
 {
-    return calloc(1, sizeof(struct flame));
+    struct flame *flame = calloc(1, sizeof *flame);
+    if (flame != NULL) {
+        flame->is_comparison = true;
+    }
+    return flame;
 }
 
 void flamegraph_freep(struct flame **flame)

@@ -6,7 +6,7 @@
  */
 #include "functions.h"
 
-#include "unnamed.h"
+#include "frame_identity.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -23,23 +23,15 @@ void functions_done(struct functions *functions)
 static struct function describe(const struct profile *profile, const struct profile_frame *frame,
                                 enum functions_unit unit)
 {
-    struct function function = {
-        .name = frame->name,
-        .module = INTERN_NONE,
-        .build_id = INTERN_NONE,
+    struct frame_identity identity = frame_identity(profile, frame, unit == FUNCTIONS_OF_MODULES);
+    return (struct function){
+        .name = identity.name,
+        .module = frame->module == INTERN_NONE ? INTERN_NONE : profile->modules[frame->module].name,
+        .basename = identity.module,
+        .build_id = identity.build_id,
         .file = unit == FUNCTIONS_EACH ? frame->file : INTERN_NONE,
         .line = unit == FUNCTIONS_EACH ? frame->line : 0,
     };
-    if (frame->module != INTERN_NONE) {
-        const struct profile_module *module = &profile->modules[frame->module];
-        function.module = module->name;
-        function.name = unit == FUNCTIONS_OF_MODULES ? module->basename : frame->name;
-        if (unnamed_is_name(profile_text(profile, function.name),
-                            profile_text(profile, module->basename))) {
-            function.build_id = module->build_id;
-        }
-    }
-    return function;
 }
 
 int functions_find(const struct profile *profile, enum functions_unit unit, struct functions *ret)

@@ -26,14 +26,14 @@ def address(name):
     return 0x10000 + 0x100 * FUNCTIONS.index(name) + 8
 
 
-def begin():
+def begin(path, build_id):
     recording = Recording()
     for pid, tid, name in ((100, 0, "app"), (100, 100, "app"), (100, 101, "worker"), (200, 0, EVIL), (200, 200, EVIL)):
         recording.name(pid, tid, name)
     for pid in (100, 200):
-        recording.module(pid, 1, "/opt/app", "0badcafe00", 0x10000, 0x10000)
+        recording.module(pid, 1, path, build_id, 0x10000, 0x10000)
     recording.module(0, 9, "[kernel]", None, KERNEL, KERNEL, KERNEL)
-    recording.data(SYMBOLS, *({"build_id": "0badcafe00", "module": "/opt/app", "start": hex(0x100 * place), "size": 256, "name": name}
+    recording.data(SYMBOLS, *({"build_id": build_id, "module": path, "start": hex(0x100 * place), "size": 256, "name": name}
                               for place, name in enumerate(FUNCTIONS)),
                    {"build_id": "", "module": "[kernel]", "start": "0xffffffff81000000", "size": 4096, "name": "do_read"})
     recording.data(PROCESSES, {"pid": 100, "boot_ts_ns": 0, "cgroup": "/system.slice/app.service", "unit": "app.service"})
@@ -55,8 +55,8 @@ def stacks_of(number, second, is_later):
 
 def make(maker, path, is_later=False):
     """40 seconds with 500 samples each, on two CPUs, not at regular times: of the ten in a cell of the heat map the first is
-    where it begins, and the last a nanosecond before it ends."""
-    recording = begin()
+    where it begins, and the last a nanosecond before it ends. What is later is another build, in another folder."""
+    recording = begin(*(("/home/v2/app", "0badcafe01") if is_later else ("/opt/app", "0badcafe00")))
     for number in range(TIMES * 500):
         second = number // 500
         stack, is_kernel = stacks_of(number, second, is_later)

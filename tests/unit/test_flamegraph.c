@@ -396,3 +396,31 @@ TEST(the_picture_has_whom_the_first_frame_names)
     free(picture);
     (void)profile_free(profile);
 }
+
+/* A program that was built in another folder has the same frames, as in the rows of a comparison;
+ * alone, two folders are two programs. */
+TEST(frames_of_a_comparison_are_one_in_all_folders)
+{
+#define BUILD(folder, id)                                                                          \
+    "name 7 0 0 app; module 7 1 " folder "app 0x" id "; mmap 0 7 1 0x10000 0x1000 0x1000;"         \
+    "symbol " id " " folder "app 0x1000 main; symbol " id " " folder "app 0x1010 work;"            \
+    "sample 5000000 7 1 0x10012 0x10002;"
+    struct profile *profiles[] = {load_recording(recording_of(BUILD("/old/", "ab"))),
+                                  load_recording(recording_of(BUILD("/new/", "cd")))};
+    for (unsigned is_comparison = 0; is_comparison < 2; is_comparison++) {
+        struct flame flame = {.is_comparison = is_comparison != 0};
+        for (size_t i = 0; i < COUNT_OF(profiles); i++) {
+            const struct flame_source source = {profiles[i], "a"};
+            assert_int_equal(flame_add(&flame, &source, i, FLAME_BY_NOTHING), 0);
+        }
+        /* The root, main and work. */
+        assert_int_equal(flame.nodes.count, is_comparison != 0 ? 3 : 5);
+        assert_int_equal(flame.module_count, flame.functions.item_count);
+        assert_string_equal(intern_text(&flame.texts, flame.modules[flame.nodes.nodes[1].function]),
+                            "/old/app");
+        flame_done(&flame);
+    }
+    for (size_t i = 0; i < COUNT_OF(profiles); i++) {
+        (void)profile_free(profiles[i]);
+    }
+}

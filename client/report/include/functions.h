@@ -16,6 +16,7 @@
 struct function {
     uint32_t name;
     uint32_t module;   /* its path */
+    uint32_t basename; /* the last part of that */
     uint32_t build_id; /* of the module, in hex; of a function without a name */
     uint32_t file;
     uint32_t line; /* 0: not known */
