@@ -315,6 +315,30 @@ bool books_print_reason(const char *books_json, const char *member, char *into)
     return fclose(file) == 0;
 }
 
+bool books_print_worst(const char *books_json, char *into)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    double worst = 0;
+    const cJSON *cpu = NULL;
+    cJSON_ArrayForEach(cpu, cJSON_GetObjectItemCaseSensitive(books, "cpus"))
+    {
+        char number[CELL_BYTES];
+        double percent = 0;
+        int64_t expected = 0;
+        bool has_ticks = read_count(cpu, "expected", &expected) && expected > 0;
+        (void)print_cell(cpu, "cpu", number);
+        for (size_t i = 0; i < sizeof warnings / sizeof warnings[0] && has_ticks; i++) {
+            if (is_doubtful(cpu, expected, i, &percent) && fabs(percent) > worst) {
+                worst = fabs(percent);
+                (void)snprintf(into, BOOKS_PRINT_WORST_BYTES,
+                               "%.1f %% of the ticks of cpu %s are %s", percent, number,
+                               warnings[i].member);
+            }
+        }
+    }
+    return worst > 0;
+}
+
 uint64_t books_print_counter(const char *books_json, const char *member)
 {
     cleanup_(json_freep) cJSON *books = parse_books(books_json);

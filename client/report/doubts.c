@@ -106,6 +106,15 @@ static bool is_dropping(const struct profile *profile, const struct summary *sum
     return percent_of(dropped, dropped + read_count) > DOUBT_PERCENT;
 }
 
+/* What the books warn of on one CPU, though all together miss few. */
+static void missing_of_cpu(const struct profile *profile, FILE *file)
+{
+    char text[BOOKS_PRINT_WORST_BYTES];
+    if (books_print_worst(profile->books_json, text)) {
+        (void)fputs(text, file);
+    }
+}
+
 /* "2.0 % of the ticks are lost", or "3.0 % of the ticks are missing: 2.0 % lost, 1.0 % dropped".
  * What dropped_records() says is not said twice. */
 static void missing_ticks(const struct profile *profile, const struct summary *summary, FILE *file)
@@ -114,8 +123,11 @@ static void missing_ticks(const struct profile *profile, const struct summary *s
     uint64_t expected = 0;
     const char *separator = ": ";
     doubts_count_missing(profile, &missing, &expected);
-    if (missing <= FEW_TICKS || percent_of(missing, expected) <= DOUBT_PERCENT ||
-        (is_dropping(profile, summary) && missing == count_term(profile, DROPPED))) {
+    if (missing <= FEW_TICKS || percent_of(missing, expected) <= DOUBT_PERCENT) {
+        missing_of_cpu(profile, file);
+        return;
+    }
+    if (is_dropping(profile, summary) && missing == count_term(profile, DROPPED)) {
         return;
     }
     (void)fprintf(file, "%.1f %% of the ticks are ", percent_of(missing, expected));
@@ -206,6 +218,16 @@ static void unseen_kernel(const struct profile *profile, const struct summary *s
     }
 }
 
+static void unnamed_kernel(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    if (percent_of(summary->kernel_unnamed_count, summary->total) > UNNAMED_PERCENT) {
+        write_share(file, profile, summary, summary->kernel_unnamed_count);
+        (void)fputs(" in the kernel, whose functions have no names; profctl doctor says how to "
+                    "have them",
+                    file);
+    }
+}
+
 static void made_code(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     if (percent_of(summary->made_count, summary->total) <= DOUBT_PERCENT) {
@@ -255,9 +277,9 @@ size_t doubts_find(const struct profile *profile, const struct summary *summary,
                    doubts_fn *on_doubt, void *userdata)
 {
     static doubts_clause_fn *const clauses[] = {
-        few_samples,         missing_samples,  missing_books,     missing_ticks, dropped_records,
-        stacks_without_room, truncated_stacks, guessed_stacks,    unseen_kernel, unknown_memory,
-        made_code,           interpreted_code, unnamed_functions,
+        few_samples,         missing_samples,  missing_books,    missing_ticks,     dropped_records,
+        stacks_without_room, truncated_stacks, guessed_stacks,   unseen_kernel,     unnamed_kernel,
+        unknown_memory,      made_code,        interpreted_code, unnamed_functions,
     };
     const size_t of_ticks = 5; /* the first so many are of the clock */
     size_t count = 0;

@@ -20,6 +20,7 @@ enum frame_class {
     FRAME_UNKNOWN,
     FRAME_MADE,
     FRAME_UNNAMED,
+    FRAME_KERNEL, /* without names: the module's stands for all of it */
 };
 
 /* Whose samples they are. Padded by hand, since its bytes are a key. */
@@ -66,6 +67,9 @@ static enum frame_class class_of(const struct profile *profile, const struct pro
     const char *basename = profile_text(profile, module->basename);
     if (module->is_anonymous) {
         return frame->name == module->basename ? FRAME_MADE : FRAME_NAMED;
+    }
+    if (frame->is_kernel != 0 && frame->name == module->basename) {
+        return FRAME_KERNEL;
     }
     return unnamed_is_name(name, basename) ? FRAME_UNNAMED : FRAME_NAMED;
 }
@@ -199,6 +203,9 @@ static void count_leaf(struct counting *counting, const struct profile_sample *s
     case FRAME_UNNAMED:
         counting->summary->unnamed_count += value;
         counting->unnamed_counts[leaf_of(counting->profile, sample->chain)->module] += value;
+        break;
+    case FRAME_KERNEL:
+        counting->summary->kernel_unnamed_count += value;
         break;
     }
 }

@@ -229,6 +229,22 @@ TEST(finds_what_casts_doubt)
     assert_doubts(APP "sample 1 7 1 0x1101", 1, 0,
                   "100.0 % of the samples were in functions without names, most in 'app', which "
                   "lacks symbols\n");
+    assert_doubts(APP "module 0 9 [kernel]; mmap 0 0 9 0x8000000000000000 0x7fffffffffffffff "
+                      "0x8000000000000000; sample 1 7 1 0x1001 | 0xffffffff81000008",
+                  1, 0,
+                  "100.0 % of the samples were in the kernel, whose functions have no names; "
+                  "profctl doctor says how to have them\n");
+}
+
+/* What the books warn of on one CPU is a doubt, however few ticks that are of all CPUs. */
+TEST(doubts_what_the_books_warn_of)
+{
+    struct recording *recording = recording_of(APP "sample 1 7 1 0x1001");
+    add_data(recording, FXT_STRING_BOOKS,
+             "{\"cpus\":[{\"cpu\":0,\"expected\":1000,\"unexplained\":1},"
+             "{\"cpu\":1,\"expected\":1000,\"unexplained\":17}],"
+             "\"total\":{\"expected\":2000,\"unexplained\":18}}\n");
+    assert_doubts_of(load_recording(recording), "1.7 % of the ticks of cpu 1 are unexplained\n");
 }
 
 TEST(adds_up_the_ticks_that_are_missing)

@@ -47,6 +47,13 @@ bool books_print_event(const char *books_json, const char *event, const char *me
 #define BOOKS_PRINT_REASON_BYTES ((size_t)320)
 bool books_print_reason(const char *books_json, const char *member, char *into);
 
+/*
+ * The gravest of the warnings of a table, "1.7 % of the ticks of cpu 1 are unexplained". False:
+ * there is none. `into` has room for BOOKS_PRINT_WORST_BYTES.
+ */
+#define BOOKS_PRINT_WORST_BYTES ((size_t)96)
+bool books_print_worst(const char *books_json, char *into);
+
 /* One of the counters beside the sums; 0 where there is none. */
 uint64_t books_print_counter(const char *books_json, const char *member);
 

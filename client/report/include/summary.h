@@ -36,15 +36,16 @@ struct summary {
     uint64_t none_count;          /* without a user stack */
     uint64_t kernel_thread_count; /* of them */
     uint64_t in_kernel_count;
-    uint64_t kernel_unseen_count; /* of them: the kernel's functions were not recorded */
-    uint64_t unknown_count;       /* in memory of which nothing is known, as are the next two */
-    uint64_t made_count;          /* in code that a process made and that has no name */
-    uint64_t unnamed_count;       /* in a function of a file that has no name */
-    uint32_t made_command;        /* that has most of the former; INTERN_NONE: there are none */
-    uint32_t unnamed_module;      /* of the profile, that has most of the latter; or INTERN_NONE */
-    uint64_t interpreted_count;   /* in Python's interpreter, without the names of what it ran */
-    uint32_t interpreter_module;  /* that has most of these; or INTERN_NONE */
-    uint64_t command_count;       /* of commands, without threads of the kernel */
+    uint64_t kernel_unseen_count;  /* of them: the kernel's functions were not recorded */
+    uint64_t kernel_unnamed_count; /* of them: they were, and have no names */
+    uint64_t unknown_count;        /* in memory of which nothing is known, as are the next two */
+    uint64_t made_count;           /* in code that a process made and that has no name */
+    uint64_t unnamed_count;        /* in a function of a file that has no name */
+    uint32_t made_command;         /* that has most of the former; INTERN_NONE: there are none */
+    uint32_t unnamed_module;       /* of the profile, that has most of the latter; or INTERN_NONE */
+    uint64_t interpreted_count;    /* in Python's interpreter, without the names of what it ran */
+    uint32_t interpreter_module;   /* that has most of these; or INTERN_NONE */
+    uint64_t command_count;        /* of commands, without threads of the kernel */
     struct summary_command commands[SUMMARY_COMMANDS_MAX]; /* the largest; else all 0 */
 };
 
