@@ -31,39 +31,42 @@ static const struct {
     const char *member;
     const char *of_one;
     const char *of_many;
+    bool is_grave; /* said without the table too */
 } remarks[] = {
-    {"truncated_stacks", "stack incomplete", "stacks incomplete"},
+    {"truncated_stacks", "stack incomplete", "stacks incomplete", false},
     {"stitched_stacks", "of them repaired from earlier samples of its thread",
-     "of them repaired from earlier samples of their threads"},
-    {"unproved_stacks", "stack reaches its root by a frame pointer that is not proved to be one",
-     "stacks reach their root by frame pointers that are not proved to be some"},
-    {"cold_stacks", "stack was unwound before all tables had come",
-     "stacks were unwound before all tables had come"},
-    {"mapping_uncertain", "sample was taken while what was mapped was uncertain",
-     "samples were taken while what was mapped was uncertain"},
+     "of them repaired from earlier samples of their threads", false},
+    {"unproved_stacks", "stack reaches its root over a frame pointer that may be something else",
+     "stacks reach their roots over frame pointers that may be something else", false},
+    {"cold_stacks", "stack may be short, since a file in it had not been read when it was taken",
+     "stacks may be short, since files in them had not been read when they were taken", false},
+    {"mapping_uncertain", "sample was taken while it was not certain which files were mapped",
+     "samples were taken while it was not certain which files were mapped", false},
     {"modules_unread", "module could not be read, so its functions have no names",
-     "modules could not be read, so their functions have no names"},
+     "modules could not be read, so their functions have no names", true},
     {"proc_unread", "time /proc could not be read, or not whole, for some process",
-     "times /proc could not be read, or not whole, for some process"},
+     "times /proc could not be read, or not whole, for some process", false},
     {"sideband_lost", "record of what processes do was lost; all were read again",
-     "records of what processes do were lost; all were read again"},
-    {"bad_records", "record of the kernel made no sense", "records of the kernel made no sense"},
+     "records of what processes do were lost; all were read again", false},
+    {"bad_records", "record of the kernel made no sense", "records of the kernel made no sense",
+     false},
     {"table_refused", "process, thread, mapping or name found no place in the daemon's table",
-     "processes, threads, mappings and names found no place in the daemon's table"},
+     "processes, threads, mappings and names found no place in the daemon's table", true},
     {"names_refused", "function has no name, since its user had used up a share of the recording's",
-     "functions have no names, since their user had used up a share of the recording's"},
+     "functions have no names, since their user had used up a share of the recording's", true},
     {"mappings_refused",
      "mapping is unknown, since its user had used up a share of the recording's",
-     "mappings are unknown, since their user had used up a share of the recording's"},
+     "mappings are unknown, since their user had used up a share of the recording's", true},
     {"addresses_refused", "address has no name, since its user had too many that waited for one",
-     "addresses have no names, since their user had too many that waited for one"},
+     "addresses have no names, since their user had too many that waited for one", true},
     {"tasks_refused",
      "process, thread or address found no room in its user's share; its samples are dropped",
      "processes, threads or addresses found no room in their user's share; their samples are "
-     "dropped"},
+     "dropped",
+     true},
     {"orphan_partials", "sample has no stack, since it never came",
-     "samples have no stack, since it never came"},
-    {"orphan_completions", "stack belongs to no sample", "stacks belong to no sample"},
+     "samples have no stack, since it never came", false},
+    {"orphan_completions", "stack belongs to no sample", "stacks belong to no sample", false},
 };
 
 /* More than this of a CPU's ticks in one of these, and the profile is not what it seems. */
@@ -145,15 +148,12 @@ static void print_idle_source(FILE *file, const char *source)
     (void)fputc('\n', file);
 }
 
-static void print_remarks(FILE *file, const cJSON *books)
+static void print_remarks(FILE *file, const cJSON *books, bool is_brief)
 {
-    const cJSON *source = cJSON_GetObjectItemCaseSensitive(books, "idle_source");
-    if (cJSON_IsString(source)) {
-        print_idle_source(file, source->valuestring);
-    }
     for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; i++) {
         int64_t count = 0;
-        if (json_read_integer(cJSON_GetObjectItemCaseSensitive(books, remarks[i].member), 1,
+        if ((remarks[i].is_grave || !is_brief) &&
+            json_read_integer(cJSON_GetObjectItemCaseSensitive(books, remarks[i].member), 1,
                               JSON_INTEGER_MAX, &count)) {
             (void)fprintf(file, "%" PRId64 " %s\n", count,
                           count == 1 ? remarks[i].of_one : remarks[i].of_many);
@@ -209,8 +209,14 @@ static void write_missed(FILE *file, const cJSON *row, double period_ns)
 
 static void write_reason(FILE *file, const cJSON *row, double period_ns, size_t which)
 {
+    double steal_ns = amount(row, "steal_ns");
     if (warnings[which].text == NULL) {
         write_missed(file, row, period_ns);
+    } else if (strcmp(warnings[which].member, "unexplained") == 0 && steal_ns > 0 &&
+               2 * steal_ns >= amount(row, "unexplained") * period_ns) {
+        (void)fprintf(file,
+                      "the hypervisor ran something else for %.0f ms, and is the likely cause",
+                      steal_ns / 1e6);
     } else {
         (void)fputs(warnings[which].text, file);
     }
@@ -258,6 +264,36 @@ static size_t warn(FILE *file, const char *label, const cJSON *row, double perio
         }
     }
     return count;
+}
+
+/* The same by term, each in a sentence: of the CPU that has most, and of how many more. */
+static void print_brief_warnings(FILE *file, const cJSON *cpus, double period_ns)
+{
+    for (size_t i = 0; i < sizeof warnings / sizeof warnings[0]; i++) {
+        char number[CELL_BYTES];
+        char label[2 * CELL_BYTES];
+        double worst = 0;
+        size_t count = 0;
+        const cJSON *cpu = NULL;
+        const cJSON *worst_cpu = NULL;
+        cJSON_ArrayForEach(cpu, cpus)
+        {
+            double percent = 0;
+            int64_t expected = 0;
+            if (read_count(cpu, "expected", &expected) && expected > 0 &&
+                is_doubtful(cpu, expected, i, &percent)) {
+                count++;
+                worst_cpu = fabs(percent) > fabs(worst) ? cpu : worst_cpu;
+                worst = fabs(percent) > fabs(worst) ? percent : worst;
+            }
+        }
+        if (worst_cpu != NULL) {
+            (void)print_cell(worst_cpu, "cpu", number);
+            (void)snprintf(label, sizeof label, count > 1 ? "cpu %s and %zu more" : "cpu %s",
+                           number, count - 1);
+            write_warning(file, label, worst_cpu, period_ns, i, worst);
+        }
+    }
 }
 
 static void print_warnings(FILE *file, const cJSON *cpus, const cJSON *total, double period_ns)
@@ -516,9 +552,13 @@ void books_print_table(const struct page *page, const char *books_json)
     }
     const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    const cJSON *source = cJSON_GetObjectItemCaseSensitive(books, "idle_source");
     print_rows(page, cpus, total);
     if (page_text_begin(&text)) {
-        print_remarks(text.file, books);
+        if (cJSON_IsString(source)) {
+            print_idle_source(text.file, source->valuestring);
+        }
+        print_remarks(text.file, books, false);
         print_warnings(text.file, cpus, total, amount(books, "period_ns"));
         books_events_write(text.file, books);
         page_text_end(&text, page, PAGE_PLAIN);
@@ -569,27 +609,31 @@ bool books_print_event(const char *books_json, const char *event, const char *me
     return is_found;
 }
 
-/* "16 received, 2 missed": the terms of a list that are not 0. */
-static void print_terms(FILE *file, const cJSON *total, const char *const *terms, size_t count)
+/* "16 received, 2 missed": the terms of a list that are not 0, the first behind `separator`.
+ * Returns what the next list is separated by. */
+static const char *print_terms(FILE *file, const cJSON *total, const char *const *terms,
+                               size_t count, const char *separator)
 {
-    const char *separator = "";
+    const char *next = separator;
     for (size_t i = 0; i < count; i++) {
         int64_t ticks = 0;
         if (read_count(total, terms[i], &ticks) && ticks != 0) {
             (void)fprintf(file, "%s%" PRId64 " %s", separator, ticks, terms[i]);
             separator = ", ";
+            next = "; ";
         }
     }
-    if (separator[0] == '\0') {
-        (void)fputs("none", file);
-    }
+    return next;
 }
 
-void books_print_brief(const struct page *page, const char *books_json)
+/* The line of the books and their warnings. `table`: what shows them of each CPU. */
+static void print_brief(const struct page *page, const char *books_json, const char *table,
+                        bool has_remarks)
 {
     static const char *const received[] = {"kept", "filtered", "dropped"};
     static const char *const others[] = {"lost", "throttled", "missed", "idle", "unexplained"};
     cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    const cJSON *cpus = cJSON_GetObjectItemCaseSensitive(books, "cpus");
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
     int64_t expected = 0;
     struct page_text text;
@@ -598,17 +642,36 @@ void books_print_brief(const struct page *page, const char *books_json)
         return;
     }
     if (page_text_begin(&text)) {
-        (void)fprintf(text.file, "books: of %" PRId64 " ticks ", expected);
-        print_terms(text.file, total, received, sizeof received / sizeof received[0]);
-        (void)fputs("; ", text.file);
-        print_terms(text.file, total, others, sizeof others / sizeof others[0]);
-        (void)fputs(" (--books: of each CPU)\n", text.file);
+        (void)fprintf(text.file, "books: of %" PRId64 " ticks", expected);
+        const char *separator =
+            print_terms(text.file, total, received, sizeof received / sizeof received[0], " ");
+        (void)print_terms(text.file, total, others, sizeof others / sizeof others[0], separator);
+        (void)fprintf(text.file, " (%s: of each CPU)\n", table);
         books_events_write(text.file, books);
         page_text_end(&text, page, PAGE_PLAIN);
     }
     if (page_text_begin(&text)) {
-        print_warnings(text.file, cJSON_GetObjectItemCaseSensitive(books, "cpus"), total,
-                       amount(books, "period_ns"));
+        double period_ns = amount(books, "period_ns");
+        if (cJSON_GetArraySize(cpus) == 0) {
+            print_warnings(text.file, cpus, total, period_ns);
+        } else {
+            print_brief_warnings(text.file, cpus, period_ns);
+        }
+        if (has_remarks) {
+            print_remarks(text.file, books, true);
+        }
         page_text_end(&text, page, PAGE_WARNING);
     }
+}
+
+void books_print_brief(const struct page *page, const char *books_json)
+{
+    print_brief(page, books_json, "--books", false);
+}
+
+void books_print_short(FILE *file, const char *books_json, const char *table)
+{
+    struct page page;
+    page_describe_summary(file, &page);
+    print_brief(&page, books_json, table, true);
 }

@@ -365,7 +365,7 @@ static void print_first_line(FILE *to, const struct reading *reading)
         (void)fputs("\nthe file that it replaces is ", to);
         text_print(to, output_old_path(reading->output));
     }
-    (void)fputs("\n\n", to);
+    (void)fputc('\n', to);
 }
 
 static void print_summary(FILE *to, const struct reading *reading)
@@ -374,12 +374,18 @@ static void print_summary(FILE *to, const struct reading *reading)
     uint64_t missing = missing_count(reading);
     print_first_line(to, reading);
     if (reading->has_ended) {
-        books_print_print(to, reading->scan.books_json);
+        if (reading->request->shows_books) {
+            (void)fputc('\n', to);
+            books_print_print(to, reading->scan.books_json);
+            (void)fputc('\n', to);
+        } else {
+            books_print_short(to, reading->scan.books_json, "--books");
+        }
         if (missing > 0) {
             (void)fprintf(to, "%" PRIu64 " kept samples are not in this file%s\n", missing,
                           reading->is_first ? "" : "; earlier reads have them");
         }
-        (void)fputs("\nnothing is left to be read; profctl close ends the session\n", to);
+        (void)fputs("nothing is left to be read; profctl close ends the session\n", to);
     } else {
         (void)fputs("the session goes on, and another profctl read gives what follows\n", to);
     }

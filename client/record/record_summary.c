@@ -174,16 +174,20 @@ static void print_first_lines(FILE *to, const struct record_outcome *outcome)
         write_first_lines(text.file, outcome);
         page_text_end(&text, &page, PAGE_PLAIN);
     }
-    (void)fputc('\n', to);
 }
 
 void record_summary_print(FILE *to, const struct record_outcome *outcome)
 {
     print_first_lines(to, outcome);
     complain_gaps(outcome);
-    books_print_print(to, outcome->scan->books_json);
+    if (outcome->request->shows_books) {
+        (void)fputc('\n', to);
+        books_print_print(to, outcome->scan->books_json);
+    } else if (!outcome->is_empty) {
+        books_print_short(to, outcome->scan->books_json, "--books");
+    }
     if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
-        (void)fputs("\nprofctl report ", to);
+        (void)fputs(outcome->request->shows_books ? "\nprofctl report " : "profctl report ", to);
         text_print_argument(to, outcome->request->output_path);
         (void)fputs(" shows where the time went\n", to);
     }

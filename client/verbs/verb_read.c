@@ -22,6 +22,7 @@ static const struct verb_option options[] = {
      0},
     {0, "native", NULL, "without the packets that Perfetto shows samples by", options_flag,
      AT(is_native), 0},
+    {0, "books", NULL, "what became of the ticks of each CPU", options_flag, AT(shows_books), 0},
     {0, "json", NULL, "what was read, as one JSON object", options_flag, AT(attach.is_json), 0},
     OPTION_SOCKET(AT(attach.socket_path)),
     {0},

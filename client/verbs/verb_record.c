@@ -64,6 +64,8 @@ static const struct verb_option options[] = {
      RECORD_AT(ignores_status), 0},
     {0, "native", NULL, "without the packets that Perfetto shows samples by", options_flag,
      RECORD_AT(is_native), 0},
+    {0, "books", NULL, "what became of the ticks of each CPU", options_flag, RECORD_AT(shows_books),
+     0},
     {0, "json", NULL, "the result as one JSON object", options_flag, RECORD_AT(is_json), 0},
     {0, "open", NULL, "show it as a flame graph in the browser", options_flag, RECORD_AT(is_opened),
      0},

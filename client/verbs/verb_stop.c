@@ -47,18 +47,18 @@ static void print_text(const struct connection_notes *notes, const struct sessio
     (void)fputs("session ", stdout);
     text_print(stdout, notes->session);
     if (strcmp(notes->stopped_by, "max_duration") == 0) {
-        (void)printf(": had ended by itself, after %" PRIu64 " s (max_duration)\n\n",
+        (void)printf(": had ended by itself, after %" PRIu64 " s (max_duration)\n",
                      session->max_duration_s);
     } else if (strcmp(notes->stopped_by, "max_unread") == 0) {
-        (void)fputs(": had ended by itself, since its client did not read it (max_unread)\n\n",
+        (void)fputs(": had ended by itself, since its client did not read it (max_unread)\n",
                     stdout);
     } else {
         (void)fputs(": stopped by ", stdout);
         text_print(stdout, notes->stopped_by);
-        (void)fputs("\n\n", stdout);
+        (void)fputc('\n', stdout);
     }
-    books_print_print(stdout, books);
-    (void)printf("\n%s wait for profctl read -o FILE, until %s at least\n",
+    books_print_short(stdout, books, "profctl status");
+    (void)printf("%s wait for profctl read -o FILE, until %s at least\n",
                  text_size(session->buffer_used_bytes, size),
                  session_clock(SESSION_UNREAD_S, closing));
 }

@@ -95,7 +95,7 @@ def manual_blocks(name, text):
 
 LIKE = [  # what is alike, and what stands for it
     (r"(?s)Nothing casts doubt on it:.*?is\s+missing\.|But mind:\n(- [^\n]*\n(  [^\n]*\n)*)+", " DOUBT "),
-    (r"(?s)books: of .*?\(--books:\s+of\s+each\s+CPU\)", " BOOKS "),
+    (r"(?s)books: of .*?\((?:--books|profctl\s+status):\s+of\s+each\s+CPU\)", " BOOKS "),
     (r"(?s)CPU time by command:.*?\.\n", " COMMANDS "),
     (r"\S+ \(Linux [^)]*\)", "HOST"),
     (r"\b[0-9a-f]{16}\b", "N"),

@@ -218,8 +218,28 @@ TEST(says_in_one_line_where_the_ticks_went)
     assert_int_equal(fclose(file), 0);
     assert_string_equal(text,
                         "books: of 100 ticks 80 kept, 10 filtered; 10 idle (--books: of each CPU)\n"
-                        "books: of 100 ticks none; 9 lost (--books: of each CPU)\n"
+                        "books: of 100 ticks 9 lost (--books: of each CPU)\n"
                         "warning: cpu 0: 9.0 % of the ticks are lost: the daemon did not empty "
                         "the ring in time; lower the rate or stack_copy_bytes\n" NO_BOOKS);
     free(text);
+}
+
+/* Without the table, what can be acted on is left, and each term is warned of once. */
+TEST(says_in_short_what_the_books_warn_of)
+{
+    EXPECT_PRINTED(
+        "books: of 300 ticks 280 kept; 17 unexplained (profctl status: of each CPU)\n"
+        "warning: cpu 2 and 1 more: 12.0 % of the ticks are unexplained: the hypervisor ran "
+        "something else for 90 ms, and is the likely cause\n"
+        "2 modules could not be read, so their functions have no names\n",
+        books_print_short(file,
+                          "{\"period_ns\":10000000,\"cpus\":["
+                          "{\"cpu\":0,\"expected\":100},"
+                          "{\"cpu\":1,\"expected\":100,\"unexplained\":5},"
+                          "{\"cpu\":2,\"expected\":100,\"unexplained\":12,\"steal_ns\":90000000}],"
+                          "\"total\":{\"expected\":300,\"kept\":280,\"unexplained\":17},"
+                          "\"truncated_stacks\":9,\"modules_unread\":2,\"cold_stacks\":3}",
+                          "profctl status"));
+    EXPECT_PRINTED("books: of 9 ticks 9 kept (--books: of each CPU)\n",
+                   books_print_short(file, "{\"total\":{\"expected\":9,\"kept\":9}}", "--books"));
 }

@@ -26,8 +26,12 @@ void books_print_table(const struct page *page, const char *books_json);
 /* The same on the terminal that `file` is; elsewhere as wide as it is, a sentence a line. */
 void books_print_print(FILE *file, const char *books_json);
 
-/* The same in a line, with those of its warnings that print() has. */
+/* The same in a line, and a sentence for each term that a warning is about. */
 void books_print_brief(const struct page *page, const char *books_json);
+
+/* The same as books_print_print() fits it, with what else makes the recording less than it seems.
+ * `table` is what shows the table: "--books". */
+void books_print_short(FILE *file, const char *books_json, const char *table);
 
 /* A sum of all CPUs ("kept"); false where there is none. */
 bool books_print_total(const char *books_json, const char *member, int64_t *ret);

@@ -13,6 +13,7 @@ struct read_request {
     const char *output_path; /* "-": standard output */
     bool appends;            /* to the recording that the file holds */
     bool replaces;           /* that recording */
+    bool shows_books;        /* of each CPU */
     bool is_native;          /* without packets for Perfetto */
 };
 

@@ -28,6 +28,7 @@ struct record_request {
     bool kernel_stacks; /* asked for; neither: as the config says, else they are recorded */
     bool no_kernel_stacks;
     bool is_native;      /* without packets for Perfetto */
+    bool shows_books;    /* of each CPU */
     bool is_json;        /* the result is one JSON object */
     bool ignores_status; /* of the command: record ends with its own */
     bool names_code;     /* has runtimes name the code that they make */
