@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "partial.h"
+#include "text_out.h"
 #include "unfinished.h"
 
 #include <fcntl.h>
@@ -36,6 +37,7 @@ struct output {
     z_stream deflate;
     bool leaves_old;           /* output_leave_old() was called */
     char *old_path;            /* owned; where the replaced file is now; NULL: there is none */
+    bool has_lost_older;       /* that was at `old_path` */
     char *tag;                 /* owned; NULL: a later run does not go on */
     struct partial marked;     /* with a tag: what a later run goes on behind */
     FILE *stream;              /* owned; NULL: none was requested */
@@ -499,8 +501,10 @@ static int take_name(struct output *output, struct fault *reterr)
         old_path = NULL;
         return refuse_memory(output->path, reterr);
     }
+    bool has_older = lstat(old_path, &status) == 0;
     int r = exchange_names(output, old_path, reterr);
     if (r == 0) {
+        output->has_lost_older = has_older;
         output->old_path = take_ptr(old_path);
     }
     return r;
@@ -548,6 +552,18 @@ void output_leave_old(struct output *output)
 const char *output_old_path(const struct output *output)
 {
     return output->old_path;
+}
+
+void output_print_old(FILE *to, const struct output *output)
+{
+    if (output->old_path == NULL) {
+        return;
+    }
+    (void)fputs("what ", to);
+    text_print(to, output->path);
+    (void)fputs(" was before is ", to);
+    text_print(to, output->old_path);
+    (void)fputs(output->has_lost_older ? " now, in place of an older one\n" : " now\n", to);
 }
 
 /* Copies what is left to be read. */

@@ -361,11 +361,8 @@ static void print_first_line(FILE *to, const struct reading *reading)
         (void)fprintf(to, ", %s of it from a read that was interrupted",
                       text_size(reading->resumed_bytes, size));
     }
-    if (output_old_path(reading->output) != NULL) {
-        (void)fputs("\nthe file that it replaces is ", to);
-        text_print(to, output_old_path(reading->output));
-    }
     (void)fputc('\n', to);
+    output_print_old(to, reading->output);
 }
 
 static void print_summary(FILE *to, const struct reading *reading)

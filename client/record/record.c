@@ -379,7 +379,7 @@ static int conclude(struct recording *recording)
         .child = &recording->child,
         .ended_targets = recording->targets_ended ? &recording->watch : NULL,
         .stopped_by = recording->stopped_by,
-        .old_path = output_old_path(recording->output),
+        .output = recording->output,
         .size_bytes = output_size_bytes(recording->output),
         .sampled_ns = recording->stopped_ns - recording->started_ns,
         .is_empty = is_empty(recording),

@@ -159,10 +159,8 @@ static void write_first_lines(FILE *to, const struct record_outcome *outcome)
             text_print(to, request->output_path);
         }
     }
-    if (outcome->old_path != NULL) {
-        (void)fputs("\nthe file that it replaces is ", to);
-        text_print(to, outcome->old_path);
-    }
+    (void)fputc('\n', to);
+    output_print_old(to, outcome->output);
 }
 
 static void print_first_lines(FILE *to, const struct record_outcome *outcome)
@@ -213,7 +211,7 @@ void record_summary_print_json(FILE *to, const struct record_outcome *outcome)
     complain_gaps(outcome);
     json_out_begin(&out, NULL, '{');
     json_out_string(&out, "file", outcome->is_empty ? NULL : outcome->request->output_path);
-    json_out_string(&out, "old_file", outcome->old_path);
+    json_out_string(&out, "old_file", output_old_path(outcome->output));
     json_out_u64(&out, "size_bytes", outcome->is_empty ? 0 : outcome->size_bytes);
     json_out_u64(&out, "samples", outcome->scan->sample_count);
     json_out_u64(&out, "event_samples", outcome->scan->event_sample_count);

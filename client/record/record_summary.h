@@ -5,6 +5,7 @@
  * What is said about a recording that has ended: as text, or as one JSON object.
  */
 
+#include "output.h"
 #include "record.h"
 #include "record_child.h"
 #include "recording.h"
@@ -21,7 +22,7 @@ struct record_outcome {
     const struct record_child *child;         /* .pid 0: no command */
     const struct target_watch *ended_targets; /* their end ended it; NULL: something else did */
     const char *stopped_by;                   /* as Stop replied */
-    const char *old_path; /* where the file that was replaced is now; NULL: none was */
+    const struct output *output;
     uint64_t size_bytes;
     uint64_t sampled_ns; /* from Start to Stop, as this client knows it */
     bool is_empty;       /* no sample was taken, so no file has been written */

@@ -14,6 +14,7 @@
 #include "verbs.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define OUTPUT_PATH "flamegraph.html"
 
@@ -164,12 +165,14 @@ int verb_flamegraph(int argc, char **argv)
         .by = request.by,
         .is_picture = is_picture(request.output_path),
     };
+    bool is_replaced = access(request.output_path, F_OK) == 0;
     int save_status = save_file(request.output_path, false, print_flames, &printing);
     if (save_status != EXIT_DONE) {
         return save_status;
     }
     if (!is_named) {
-        (void)printf("%s\n", request.output_path);
+        (void)printf("%s%s\n", request.output_path,
+                     is_replaced ? ", in place of an older one" : "");
     }
     int open_status = request.is_opened ? browser_show(request.output_path) : EXIT_DONE;
     return open_status == EXIT_DONE ? status : open_status;

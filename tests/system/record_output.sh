@@ -131,7 +131,7 @@ cp "$WORK/one.fxt" "$WORK/copy.fxt"
 profctl record -o "$WORK/one.fxt" -- "$WORKLOADS/busy" --seconds 0.2 >/dev/null 2>"$WORK/err" || fail "record again"
 cmp "$WORK/copy.fxt" "$WORK/one.fxt.old" || fail "the file that was replaced is not there: $(cat "$WORK/err")"
 cmp -s "$WORK/copy.fxt" "$WORK/one.fxt" && fail "nothing was replaced"
-grep -q "^the file that it replaces is $WORK/one.fxt.old\$" "$WORK/err" || fail "record does not say where the old file is: $(cat "$WORK/err")"
+grep -q "^what $WORK/one.fxt was before is $WORK/one.fxt.old now\$" "$WORK/err" || fail "record does not say where the old file is: $(cat "$WORK/err")"
 cp "$WORK/one.fxt" "$WORK/copy.fxt"
 expect_status 1 profctl record -d 0.2 --comm no-such-name -o "$WORK/one.fxt" >/dev/null 2>"$WORK/err"
 grep -q "^profctl: no process matched --comm 'no-such-name'; nothing was recorded; $WORK/one.fxt is unchanged\$" "$WORK/err" ||

@@ -127,6 +127,10 @@ TEST_WITH(leaves_what_it_replaces_as_old, make_folder, NULL)
         if (cases[i].is_left) {
             assert_string_equal(output_old_path(output), old);
             assert_content(old, cases[i].before);
+            char expected[512];
+            (void)snprintf(expected, sizeof expected, "what %s was before is %s now%s\n", path, old,
+                           i > 0 ? ", in place of an older one" : "");
+            EXPECT_PRINTED(expected, output_print_old(file, output));
         } else {
             assert_null(output_old_path(output));
         }

@@ -62,6 +62,9 @@ void output_leave_old(struct output *output);
 /* The name of the file that was replaced, after output_finish(); NULL: there is none. Borrowed. */
 const char *output_old_path(const struct output *output);
 
+/* Says on a line where that file is now, if there is one, and whether an older one is lost. */
+void output_print_old(FILE *to, const struct output *output);
+
 /* Has output_free() remove what is marked too. */
 void output_discard(struct output *output);
 
