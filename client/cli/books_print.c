@@ -16,10 +16,11 @@
 #include <math.h>
 #include <string.h>
 
-#define CELL_BYTES   24
-#define COLUMN_COUNT (sizeof columns / sizeof columns[0])
-#define DEPTH_MAX    16
-#define LABEL_WIDTH  5
+#define CELL_BYTES       24
+#define COLUMN_COUNT     (sizeof columns / sizeof columns[0])
+#define DEPTH_MAX        16
+#define LABEL_WIDTH      5
+#define UNREAD_SHOWN_MAX 3
 
 static const char *const columns[] = {
     "expected", "received",    "lost", "throttled", "missed",
@@ -148,13 +149,39 @@ static void print_idle_source(FILE *file, const char *source)
     (void)fputc('\n', file);
 }
 
-static void print_remarks(FILE *file, const cJSON *books, bool is_brief)
+/* Names the modules that could not be read. False: it is not known which of so many. */
+static bool print_unread(FILE *file, const struct books_unread *unread, int64_t count)
+{
+    if (unread == NULL || (int64_t)unread->count + unread->has_kernel != count) {
+        return false;
+    }
+    if (unread->has_kernel) {
+        (void)fputs("functions of the kernel have no names; profctl doctor says how to have them\n",
+                    file);
+    }
+    for (size_t i = 0; i < unread->count && i < UNREAD_SHOWN_MAX; i++) {
+        (void)fputs(i == 0 ? "" : ", ", file);
+        text_print(file, unread->paths[i]);
+    }
+    if (unread->count > UNREAD_SHOWN_MAX) {
+        (void)fprintf(file, " and %zu more", unread->count - UNREAD_SHOWN_MAX);
+    }
+    if (unread->count > 0) {
+        (void)fputs(" could not be read, so functions there have no names\n", file);
+    }
+    return true;
+}
+
+static void print_remarks(FILE *file, const cJSON *books, bool is_brief,
+                          const struct books_unread *unread)
 {
     for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; i++) {
         int64_t count = 0;
         if ((remarks[i].is_grave || !is_brief) &&
             json_read_integer(cJSON_GetObjectItemCaseSensitive(books, remarks[i].member), 1,
-                              JSON_INTEGER_MAX, &count)) {
+                              JSON_INTEGER_MAX, &count) &&
+            (strcmp(remarks[i].member, "modules_unread") != 0 ||
+             !print_unread(file, unread, count))) {
             (void)fprintf(file, "%" PRId64 " %s\n", count,
                           count == 1 ? remarks[i].of_one : remarks[i].of_many);
         }
@@ -558,7 +585,7 @@ void books_print_table(const struct page *page, const char *books_json)
         if (cJSON_IsString(source)) {
             print_idle_source(text.file, source->valuestring);
         }
-        print_remarks(text.file, books, false);
+        print_remarks(text.file, books, false, NULL);
         print_warnings(text.file, cpus, total, amount(books, "period_ns"));
         books_events_write(text.file, books);
         page_text_end(&text, page, PAGE_PLAIN);
@@ -626,9 +653,10 @@ static const char *print_terms(FILE *file, const cJSON *total, const char *const
     return next;
 }
 
-/* The line of the books and their warnings. `table`: what shows them of each CPU. */
+/* The line of the books and their warnings. `table`: what shows them of each CPU. `unread`: as
+ * books_print_short() has it. */
 static void print_brief(const struct page *page, const char *books_json, const char *table,
-                        bool has_remarks)
+                        bool has_remarks, const struct books_unread *unread)
 {
     static const char *const received[] = {"kept", "filtered", "dropped"};
     static const char *const others[] = {"lost", "throttled", "missed", "idle", "unexplained"};
@@ -658,7 +686,7 @@ static void print_brief(const struct page *page, const char *books_json, const c
             print_brief_warnings(text.file, cpus, period_ns);
         }
         if (has_remarks) {
-            print_remarks(text.file, books, true);
+            print_remarks(text.file, books, true, unread);
         }
         page_text_end(&text, page, PAGE_WARNING);
     }
@@ -666,12 +694,13 @@ static void print_brief(const struct page *page, const char *books_json, const c
 
 void books_print_brief(const struct page *page, const char *books_json)
 {
-    print_brief(page, books_json, "--books", false);
+    print_brief(page, books_json, "--books", false, NULL);
 }
 
-void books_print_short(FILE *file, const char *books_json, const char *table)
+void books_print_short(FILE *file, const char *books_json, const char *table,
+                       const struct books_unread *unread)
 {
     struct page page;
     page_describe_summary(file, &page);
-    print_brief(&page, books_json, table, true);
+    print_brief(&page, books_json, table, true, unread);
 }

@@ -376,7 +376,10 @@ static void print_summary(FILE *to, const struct reading *reading)
             books_print_print(to, reading->scan.books_json);
             (void)fputc('\n', to);
         } else {
-            books_print_short(to, reading->scan.books_json, "--books");
+            const struct unread_modules *found = &reading->scan.unread;
+            const struct books_unread unread = {found->paths, found->count,
+                                                unread_modules_has_kernel(found)};
+            books_print_short(to, reading->scan.books_json, "--books", &unread);
         }
         if (missing > 0) {
             (void)fprintf(to, "%" PRIu64 " kept samples are not in this file%s\n", missing,

@@ -182,7 +182,10 @@ void record_summary_print(FILE *to, const struct record_outcome *outcome)
         (void)fputc('\n', to);
         books_print_print(to, outcome->scan->books_json);
     } else if (!outcome->is_empty) {
-        books_print_short(to, outcome->scan->books_json, "--books");
+        const struct unread_modules *found = &outcome->scan->unread;
+        const struct books_unread unread = {found->paths, found->count,
+                                            unread_modules_has_kernel(found)};
+        books_print_short(to, outcome->scan->books_json, "--books", &unread);
     }
     if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
         (void)fputs(outcome->request->shows_books ? "\nprofctl report " : "profctl report ", to);

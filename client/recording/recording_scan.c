@@ -24,6 +24,7 @@ void record_scan_done(struct record_scan *scan)
     feed_done(&scan->feed);
     free(scan->books_json);
     free(scan->is_pid_seen);
+    unread_modules_done(&scan->unread);
     scan->books_json = NULL;
     scan->is_pid_seen = NULL;
 }
@@ -94,6 +95,7 @@ int record_scan_record(const struct fxt_record *record, void *userdata)
         }
         return 0;
     }
+    unread_modules_see(&scan->unread, record);
     if (record->kind == FXT_RECORD_MAGIC) {
         begin_segment(scan);
     } else if (record->kind == FXT_RECORD_DATA && data_is_named(&record->data, DATA_NAME_SESSION)) {

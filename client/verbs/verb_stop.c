@@ -57,7 +57,7 @@ static void print_text(const struct connection_notes *notes, const struct sessio
         text_print(stdout, notes->stopped_by);
         (void)fputc('\n', stdout);
     }
-    books_print_short(stdout, books, "profctl status");
+    books_print_short(stdout, books, "profctl status", NULL);
     (void)printf("%s wait for profctl read -o FILE, until %s at least\n",
                  text_size(session->buffer_used_bytes, size),
                  session_clock(SESSION_UNREAD_S, closing));

@@ -239,7 +239,15 @@ TEST(says_in_short_what_the_books_warn_of)
                           "{\"cpu\":2,\"expected\":100,\"unexplained\":12,\"steal_ns\":90000000}],"
                           "\"total\":{\"expected\":300,\"kept\":280,\"unexplained\":17},"
                           "\"truncated_stacks\":9,\"modules_unread\":2,\"cold_stacks\":3}",
-                          "profctl status"));
-    EXPECT_PRINTED("books: of 9 ticks 9 kept (--books: of each CPU)\n",
-                   books_print_short(file, "{\"total\":{\"expected\":9,\"kept\":9}}", "--books"));
+                          "profctl status", NULL));
+    EXPECT_PRINTED(
+        "books: of 9 ticks 9 kept (--books: of each CPU)\n",
+        books_print_short(file, "{\"total\":{\"expected\":9,\"kept\":9}}", "--books", NULL));
+    char *paths[] = {"/bin/a"};
+    const struct books_unread unread = {paths, 1, true};
+    EXPECT_PRINTED("books: of 9 ticks (--books: of each CPU)\n"
+                   "functions of the kernel have no names; profctl doctor says how to have them\n"
+                   "/bin/a could not be read, so functions there have no names\n",
+                   books_print_short(file, "{\"total\":{\"expected\":9},\"modules_unread\":2}",
+                                     "--books", &unread));
 }

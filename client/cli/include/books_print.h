@@ -29,9 +29,17 @@ void books_print_print(FILE *file, const char *books_json);
 /* The same in a line, and a sentence for each term that a warning is about. */
 void books_print_brief(const struct page *page, const char *books_json);
 
+/* Which modules could not be read; as many as the books say, or it is not known which. */
+struct books_unread {
+    char *const *paths; /* borrowed */
+    size_t count;
+    bool has_kernel; /* besides them */
+};
+
 /* The same as books_print_print() fits it, with what else makes the recording less than it seems.
- * `table` is what shows the table: "--books". */
-void books_print_short(FILE *file, const char *books_json, const char *table);
+ * `table` is what shows the table: "--books". `unread` NULL: not known. */
+void books_print_short(FILE *file, const char *books_json, const char *table,
+                       const struct books_unread *unread);
 
 /* A sum of all CPUs ("kept"); false where there is none. */
 bool books_print_total(const char *books_json, const char *member, int64_t *ret);

@@ -8,6 +8,7 @@
 
 #include "fault.h"
 #include "fxt_reader.h"
+#include "unread_modules.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,7 +119,8 @@ struct record_scan {
     uint64_t other_count; /* of samples, in segments of other sessions that are over */
     uint64_t books_count; /* how often books came */
     char *books_json;     /* owned; the last of them, or NULL */
-    struct fault fault;   /* why it looks no longer; code 0: it does */
+    struct unread_modules unread;
+    struct fault fault; /* why it looks no longer; code 0: it does */
 };
 
 /* Returns 0, or -ENOMEM. Either way record_scan_done() releases it. */
