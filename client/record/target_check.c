@@ -4,11 +4,13 @@
  * Looks for targets before anything is recorded, since a mistyped one records nothing. Processes
  * and threads are looked for by a signal that is not sent, which finds them where /proc hides those
  * of other users. A control group is a folder below a mounted hierarchy. Where none is mounted, any
- * path may be right.
+ * path may be right. A unit that does not run is only noted.
  */
 #include "target_check.h"
 
+#include "cleanup.h"
 #include "options.h"
+#include "unit_names.h"
 
 #include <errno.h>
 #include <mntent.h>
@@ -65,6 +67,18 @@ static bool has_cgroup(const char *path)
     return is_found || !is_mounted;
 }
 
+/* A unit may begin while it is recorded, so that it is missing is no mistake for sure. */
+static void note_missing_units(const struct session_targets *targets)
+{
+    for (size_t i = 0; i < targets->unit_count; i++) {
+        cleanup_(freep) char *text =
+            unit_names_describe_missing(UNIT_NAMES_CGROUPS, targets->units[i]);
+        if (text != NULL) {
+            (void)complain("note: %s", text);
+        }
+    }
+}
+
 int target_check(const struct session_targets *targets, const char *file, bool checks_cgroups)
 {
     for (size_t i = 0; i < targets->pid_count; i++) {
@@ -84,5 +98,6 @@ int target_check(const struct session_targets *targets, const char *file, bool c
                             targets->cgroups[i]);
         }
     }
+    note_missing_units(targets);
     return EXIT_DONE;
 }

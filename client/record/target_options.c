@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "json.h"
 #include "session_config.h"
+#include "unit_names.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -127,5 +128,11 @@ int target_take_list(const struct command_line *line, const struct verb_option *
 int target_take_name(const struct command_line *line, const struct verb_option *option,
                      const char *value, void *into)
 {
+    char glob[UNIT_GLOB_BYTES_MAX + 1];
+    char unit[UNIT_GLOB_BYTES_MAX + 1];
+    if (option->letter == 'U' && unit_glob_make(value, glob) &&
+        unit_names_resolve(UNIT_NAMES_FOLDERS, glob, unit)) {
+        value = unit;
+    }
     return add(line, option, value, cJSON_CreateString(value), into);
 }
