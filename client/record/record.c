@@ -18,6 +18,7 @@
 #include "packets.h"
 #include "record_child.h"
 #include "record_config.h"
+#include "record_opening.h"
 #include "record_progress.h"
 #include "record_signals.h"
 #include "record_summary.h"
@@ -30,6 +31,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHUNKS_AT_ONCE      16 /* between two looks at the signals */
 #define WATCHED_PIDS_MAX    1024
@@ -204,6 +206,9 @@ static int begin(struct recording *recording)
         return status;
     }
     attach_print_remarks(recording->conn);
+    if (isatty(STDERR_FILENO) && !recording->request->is_json) {
+        record_opening_print(stderr, recording->request, config);
+    }
     if (profctl_start(recording->conn, &fault) < 0) {
         return complain("session: %s", fault.text);
     }

@@ -12,6 +12,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "page.h"
+#include "record_targets.h"
 #include "text_out.h"
 
 #include <cjson/cJSON.h>
@@ -19,52 +20,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TARGETS_BYTES ((size_t)200)
-
 static double length_s(const struct record_outcome *outcome)
 {
     return books_print_length_s(outcome->scan->books_json,
                                 (double)outcome->sampled_ns / (double)NS_PER_S);
 }
 
-/* The targets as they were typed, "-p 7 --comm 'zzz'". `into` has room for TARGETS_BYTES; returns
- * it. */
-static const char *describe_targets(const cJSON *targets, char *into)
-{
-    static const struct {
-        const char *member;
-        const char *option;
-    } options[] = {
-        {"pids", "-p"},      {"tids", "-t"},    {"uids", "-u"},
-        {"comms", "--comm"}, {"cgroups", "-G"}, {"units", "-U"},
-    };
-    size_t used = 0;
-    into[0] = '\0';
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const cJSON *item = NULL;
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(targets, options[i].member))
-        {
-            const char *space = used == 0 ? "" : " ";
-            int length = cJSON_IsString(item)
-                             ? snprintf(into + used, TARGETS_BYTES - used, "%s%s '%s'", space,
-                                        options[i].option, item->valuestring)
-                             : snprintf(into + used, TARGETS_BYTES - used, "%s%s %.0f", space,
-                                        options[i].option, item->valuedouble);
-            if (length < 0 || (size_t)length >= TARGETS_BYTES - used) {
-                memcpy(into + TARGETS_BYTES - 4, "...", 4);
-                return into;
-            }
-            used += (size_t)length;
-        }
-    }
-    return into;
-}
-
 void record_summary_complain_empty(const struct record_outcome *outcome)
 {
     const struct record_request *request = outcome->request;
     const char *path = request->output_path;
-    char targets[TARGETS_BYTES];
+    char targets[RECORD_TARGETS_BYTES];
     char kept[512] = "";
     if (strcmp(path, "-") != 0) {
         (void)snprintf(kept, sizeof kept, "; %.400s %s", path,
@@ -76,7 +42,7 @@ void record_summary_complain_empty(const struct record_outcome *outcome)
     } else if (request->targets != NULL) {
         bool has_tasks = cJSON_GetObjectItemCaseSensitive(request->targets, "pids") != NULL ||
                          cJSON_GetObjectItemCaseSensitive(request->targets, "tids") != NULL;
-        (void)describe_targets(request->targets, targets);
+        (void)record_targets_describe(request->targets, targets);
         (void)complain(has_tasks ? "%s did not run; nothing was recorded%s"
                                  : "no process matched %s; nothing was recorded%s",
                        targets, kept);

@@ -45,8 +45,8 @@ static int take_duration(const struct command_line *line, const struct verb_opti
 
 static const struct verb_option options[] = {
     OPTION_FREQUENCY,
-    {'d', "duration", "SECONDS", "how long; fractions are fine", take_duration,
-     RECORD_AT(duration_ns), 0},
+    {'d', "duration", "SECONDS", "how long; fractions are fine, and CMD goes on after it",
+     take_duration, RECORD_AT(duration_ns), 0},
     {'o', "output", "FILE",
      "where to (profile.fxt); a name that ends in .gz is\ncompressed, \"-\" is standard output",
      options_output, RECORD_AT(output_path), 0},

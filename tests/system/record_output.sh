@@ -218,3 +218,11 @@ grep -q 'id="data">.' "$WORK/to open.html" || fail "record --open makes no page"
 ! BROWSER=$WORK/browser profctl record --open -d 0.5 --comm 'no such name' -o "$WORK/nothing.fxt" >"$WORK/out" 2>&1 ||
     fail "record --open without a sample succeeds"
 [ ! -e "$WORK/nothing.html" ] || fail "record --open makes a page of nothing"
+
+# On a terminal the first line says what is recorded and what ends it, and elsewhere there is none.
+script -qec "profctl record -d 0.2 -o '$WORK/line.fxt' 2>&1" /dev/null </dev/null >"$WORK/out"
+grep -q '^recording the whole machine, [0-9]* times a second on each CPU, for 0.2 s;' "$WORK/out" || fail "it begins with: $(cat "$WORK/out")"
+script -qec "COLUMNS=200 profctl record -o '$WORK/line.fxt' -- true" /dev/null </dev/null >"$WORK/out"
+grep -q '^recording true, .*, until it ends; Ctrl-C ends it' "$WORK/out" || fail "with a command it begins with: $(cat "$WORK/out")"
+profctl record -d 0.2 -o "$WORK/line.fxt" >"$WORK/out" 2>&1
+! grep -q '^recording ' "$WORK/out" || fail "a line for a terminal is in a file: $(cat "$WORK/out")"

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints the line that a recording begins with on a terminal: without it nothing would show that
+ * the program waits for something, and for what.
+ */
+#include "record_opening.h"
+
+#include "page.h"
+#include "record_targets.h"
+#include "session_config.h"
+#include "text_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void print_what(FILE *to, const struct record_request *request,
+                       const struct session_config *config)
+{
+    char targets[RECORD_TARGETS_BYTES];
+    if (request->command != NULL && !request->whole_machine) {
+        text_print(to, request->command[0]);
+    } else if (request->targets != NULL) {
+        text_print(to, record_targets_describe(request->targets, targets));
+    } else {
+        (void)fputs(session_targets_empty(&config->targets) ? "the whole machine"
+                                                            : "what the config names",
+                    to);
+    }
+}
+
+static void print_end(FILE *to, const struct record_request *request,
+                      const struct session_config *config)
+{
+    const char *who = request->command != NULL ? "it" : "they";
+    bool has_tasks = config->targets.pid_count + config->targets.tid_count > 0;
+    if (request->duration_ns > 0) {
+        (void)fprintf(to, " for %.3g s%s", (double)request->duration_ns / 1e9,
+                      request->command != NULL ? ", after which it may go on" : "");
+    } else if (request->command != NULL || has_tasks) {
+        (void)fprintf(to, " until %s end%s", who, request->command != NULL ? "s" : "");
+    }
+    (void)fputs("; Ctrl-C ends it\n", to);
+}
+
+void record_opening_print(FILE *to, const struct record_request *request, const char *config)
+{
+    struct session_config parsed;
+    struct fault fault = {0};
+    struct page page;
+    struct page_text text;
+    page_describe_summary(to, &page);
+    if (session_config_parse(config, strlen(config), false, &parsed, &fault) < 0 ||
+        !page_text_begin(&text)) {
+        return;
+    }
+    (void)fputs("recording ", text.file);
+    print_what(text.file, request, &parsed);
+    (void)fprintf(text.file, ", %.0f times a second on each CPU,", 1e9 / (double)parsed.period_ns);
+    print_end(text.file, request, &parsed);
+    page_text_end(&text, &page, PAGE_PLAIN);
+}
