@@ -31,7 +31,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CHUNKS_AT_ONCE      16 /* between two looks at the signals */
 #define WATCHED_PIDS_MAX    1024
@@ -206,8 +205,8 @@ static int begin(struct recording *recording)
         return status;
     }
     attach_print_remarks(recording->conn);
-    if (isatty(STDERR_FILENO) && !recording->request->is_json) {
-        record_opening_print(stderr, recording->request, config);
+    if (!recording->request->is_json) {
+        record_opening_show(recording->request, config);
     }
     if (profctl_start(recording->conn, &fault) < 0) {
         return complain("session: %s", fault.text);

@@ -2,11 +2,13 @@
 
 /*
  * Prints the line that a recording begins with on a terminal: without it nothing would show that
- * the program waits for something, and for what.
+ * the program waits for something, and for what. A terminal that takes no output loses it.
  */
 #include "record_opening.h"
 
+#include "cleanup.h"
 #include "page.h"
+#include "record_progress.h"
 #include "record_targets.h"
 #include "session_config.h"
 #include "text_out.h"
@@ -43,20 +45,39 @@ static void print_end(FILE *to, const struct record_request *request,
     (void)fputs("; Ctrl-C ends it\n", to);
 }
 
-void record_opening_print(FILE *to, const struct record_request *request, const char *config)
+static void print_line(FILE *to, const struct record_request *request,
+                       const struct session_config *config)
+{
+    struct page page;
+    struct page_text text;
+    page_describe_summary(stderr, &page);
+    page.file = to;
+    if (page_text_begin(&text)) {
+        (void)fputs("recording ", text.file);
+        print_what(text.file, request, config);
+        (void)fprintf(text.file, ", %.0f times a second on each CPU,",
+                      1e9 / (double)config->period_ns);
+        print_end(text.file, request, config);
+        page_text_end(&text, &page, PAGE_PLAIN);
+    }
+}
+
+void record_opening_show(const struct record_request *request, const char *config)
 {
     struct session_config parsed;
     struct fault fault = {0};
-    struct page page;
-    struct page_text text;
-    page_describe_summary(to, &page);
-    if (session_config_parse(config, strlen(config), false, &parsed, &fault) < 0 ||
-        !page_text_begin(&text)) {
-        return;
+    struct record_progress progress = {.fd = -1};
+    cleanup_(freep) char *line = NULL;
+    size_t line_bytes = 0;
+    record_progress_open(&progress);
+    FILE *file = progress.fd < 0 ? NULL : open_memstream(&line, &line_bytes);
+    if (file != NULL) {
+        if (session_config_parse(config, strlen(config), false, &parsed, &fault) == 0) {
+            print_line(file, request, &parsed);
+        }
+        if (fclose(file) == 0) {
+            record_progress_say(&progress, line);
+        }
     }
-    (void)fputs("recording ", text.file);
-    print_what(text.file, request, &parsed);
-    (void)fprintf(text.file, ", %.0f times a second on each CPU,", 1e9 / (double)parsed.period_ns);
-    print_end(text.file, request, &parsed);
-    page_text_end(&text, &page, PAGE_PLAIN);
+    record_progress_done(&progress);
 }

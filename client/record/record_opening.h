@@ -3,7 +3,6 @@
 
 #include "record.h"
 
-#include <stdio.h>
-
-/* Says on a line what will be recorded under the config, how often, and what ends it. */
-void record_opening_print(FILE *to, const struct record_request *request, const char *config);
+/* Says on a line what will be recorded under the config, how often, and what ends it, if standard
+ * error is a terminal. Never waits for that. */
+void record_opening_show(const struct record_request *request, const char *config);

@@ -52,6 +52,13 @@ static void write_line(struct record_progress *progress, const char *text)
     }
 }
 
+void record_progress_say(const struct record_progress *progress, const char *lines)
+{
+    if (progress->fd >= 0 && !is_in_background(progress->fd)) {
+        (void)!write(progress->fd, lines, strlen(lines));
+    }
+}
+
 void record_progress_show(struct record_progress *progress, const char *text)
 {
     write_line(progress, text);

@@ -18,6 +18,9 @@ struct record_progress {
 void record_progress_open(struct record_progress *progress);
 void record_progress_done(struct record_progress *progress);
 
+/* Writes whole lines that stay. */
+void record_progress_say(const struct record_progress *progress, const char *lines);
+
 /* Puts `text` (borrowed, without a newline) in place of the line. */
 void record_progress_show(struct record_progress *progress, const char *text);
 

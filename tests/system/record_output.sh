@@ -179,7 +179,7 @@ timeout 60 python3 - "$WORK/seen.fxt" <<'PYTHON' || fail "record does not fit a 
 import fcntl, os, select, struct, subprocess, sys, termios
 leader, terminal = os.openpty()
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-recorder = subprocess.Popen(["profctl", "record", "-d", "1", "-o", sys.argv[1]], stdout=terminal, stderr=terminal)
+recorder = subprocess.Popen(["profctl", "record", "-d", "1", "--books", "-o", sys.argv[1]], stdout=terminal, stderr=terminal)
 text = b""
 has_ended = False
 while not has_ended:
