@@ -67,6 +67,8 @@ struct diff_unit diff_unit_of(const struct diff *diff)
     return units[at];
 }
 
+#define MUCH 0.05 /* of a difference between the sides */
+
 /* What rows are, in words. */
 static const char *row_words(enum diff_by by)
 {
@@ -139,6 +141,43 @@ static void write_event_numbers(FILE *file, const struct diff *diff)
                                                      : "each second of the recording",
                   unit.scale * wholes[DIFF_BEFORE], unit.scale * wholes[DIFF_AFTER],
                   100 * (wholes[DIFF_AFTER] / wholes[DIFF_BEFORE] - 1));
+}
+
+/* The CPU time of a side, in seconds; 0: the period is not known. */
+static double cpu_seconds(const struct diff *diff, enum diff_side side)
+{
+    double time_s = 0;
+    for (size_t i = 0; i < diff->part_count; i++) {
+        const struct part *part = &diff->parts[i];
+        if (part->side == side) {
+            time_s += (double)part->fold.sample_count * (double)part->period_ns / 1e9;
+        }
+    }
+    return time_s;
+}
+
+static size_t count_parts(const struct diff *diff, enum diff_side side)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < diff->part_count; i++) {
+        count += diff->parts[i].side == side;
+    }
+    return count;
+}
+
+/* "1.60 -> 2.05 CPU-seconds a recording (+28 %)". Shares of what each side had hide that. */
+static void write_wholes(FILE *file, const struct diff *diff)
+{
+    double before_s = cpu_seconds(diff, DIFF_BEFORE) / (double)count_parts(diff, DIFF_BEFORE);
+    double after_s = cpu_seconds(diff, DIFF_AFTER) / (double)count_parts(diff, DIFF_AFTER);
+    if (!(before_s > 0) || !(after_s > 0) || diff->options.per == DIFF_PER_WORK) {
+        return;
+    }
+    double change = after_s / before_s - 1;
+    (void)fprintf(file, "%.3g -> %.3g CPU-seconds%s (%+.0f %%)", before_s, after_s,
+                  diff->part_count > DIFF_SIDES ? " a recording" : "", 100 * change);
+    (void)fputs(
+        fabs(change) > MUCH ? "; if both did the same work, --per 1 compares these\n" : "\n", file);
 }
 
 static void write_numbers(FILE *file, const struct diff *diff)
@@ -280,6 +319,7 @@ void diff_write_warnings(FILE *file, const struct diff *diff)
 int diff_write_head(FILE *file, const struct diff *diff)
 {
     write_numbers(file, diff);
+    write_wholes(file, diff);
     write_verdict(file, diff);
     return write_visible(file, diff);
 }

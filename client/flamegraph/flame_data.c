@@ -473,6 +473,7 @@ static int take_facts(struct flame_recording *recording, const struct flame_sour
         .left_out_count = profile->left_out_count,
         .drops = malloc(drop_bytes + 1),
         .books_json = profile->books_json == NULL ? NULL : strdup(profile->books_json),
+        .is_whole = source->is_whole,
         .is_truncated = profile->input.truncated,
         .is_damaged = profile->input.damaged,
     };

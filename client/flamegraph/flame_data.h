@@ -83,6 +83,7 @@ struct flame_recording {
     char *books_json;       /* owned; or NULL */
     int64_t wall_offset_ns; /* as profile_wall_offset_ns() says, where it does */
     bool has_wall_offset;
+    bool is_whole; /* of a whole machine */
     bool is_truncated;
     bool is_damaged;
 };

@@ -103,6 +103,7 @@ static void print_recording(struct json_out *out, const struct flame_recording *
         json_out_raw(out, "has_values", "true");
     }
     json_out_u64(out, "period_ns", recording->period_ns);
+    json_out_raw(out, "is_whole", recording->is_whole ? "true" : "false");
     json_out_u64(out, "unselected", recording->unselected_count);
     json_out_u64(out, "left_out", recording->left_out_count);
     json_out_begin(out, "damages", '[');

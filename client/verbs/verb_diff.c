@@ -323,7 +323,7 @@ static bool add_recording(const struct diff_request *request, size_t number, str
         return false;
     }
     enum diff_side side = operands->sides[number];
-    const struct flame_source source = {profile, title_of(path)};
+    const struct flame_source source = {profile, title_of(path), false}; /* by the result */
     if (diff_add(diff, side, profile, source.name, operands->works[number]) < 0 ||
         (parts->flame != NULL && flamegraph_add(parts->flame, &source, side) < 0)) {
         *status = complain("%s: there is not enough memory", path);

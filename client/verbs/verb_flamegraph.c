@@ -11,6 +11,7 @@
 #include "options.h"
 #include "save.h"
 #include "select_options.h"
+#include "session_facts.h"
 #include "verbs.h"
 
 #include <string.h>
@@ -70,6 +71,15 @@ static const char *title_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return strcmp(path, "-") == 0 ? "standard input" : slash == NULL ? path : slash + 1;
+}
+
+static bool is_whole_machine(const struct profile *profile)
+{
+    struct session_facts facts;
+    session_facts_take(profile, &facts);
+    bool is_whole = facts.is_whole;
+    session_facts_done(&facts);
+    return is_whole;
 }
 
 /* What is printed, as save_file() has it. */
@@ -158,9 +168,10 @@ int verb_flamegraph(int argc, char **argv)
         return second_status;
     }
     struct printing printing = {
-        .sources = {{first, title_of(request.path)},
+        .sources = {{first, title_of(request.path), is_whole_machine(first)},
                     {second,
-                     title_of(request.second_path == NULL ? request.path : request.second_path)}},
+                     title_of(request.second_path == NULL ? request.path : request.second_path),
+                     second != NULL && is_whole_machine(second)}},
         .source_count = second == NULL ? 1 : 2,
         .by = request.by,
         .is_picture = is_picture(request.output_path),

@@ -53,10 +53,12 @@ def stacks_of(number, second, is_later):
     return ["_start", "main", "render"], number % 3 == 0
 
 
-def make(maker, path, is_later=False):
+def make(maker, path, is_later=False, is_whole=False):
     """40 seconds with 500 samples each, on two CPUs, not at regular times: of the ten in a cell of the heat map the first is
     where it begins, and the last a nanosecond before it ends. What is later is another build, in another folder."""
     recording = begin(*(("/home/v2/app", "0badcafe01") if is_later else ("/opt/app", "0badcafe00")))
+    if is_whole:
+        recording.data(SESSION, {"session": "a", "config": {}})
     for number in range(TIMES * 500):
         second = number // 500
         stack, is_kernel = stacks_of(number, second, is_later)
@@ -354,19 +356,30 @@ def judge_names(flames):
     flames.page.browser.events.clear()
 
 
-def judge_difference(browser, profctl, before, after, folder):
+def judge_shares(flames, totals, wholes, words):
+    flames.click("render")
+    changes = [f"{100 * total['render'] / whole:.2f} %" for total, whole in zip(totals, wholes)]
+    expect(f"{changes[0]} → {changes[1]} {words}" in flames.text("details"), f"says {flames.text('details')}, not {changes}")
+    flames.press_button("unzoom")
+
+
+def judge_difference(browser, profctl, maker, before, after, folder):
     path = os.path.join(folder, "difference.html")
     subprocess.run([profctl, "flamegraph", before, after, "-o", path], check=True)
     flames = Flames(browser, path)
     flames.open()
     totals = [totals_of(report(profctl, recording)) for recording in (before, after)]
+    expect("Both: 40 → 40 CPU-seconds (+0 %)" in flames.text("range_text"), f"of both it says {flames.text('range_text')}")
+    judge_shares(flames, totals, [20000, 20000], "of the CPU time compared")
+    whole = [os.path.join(folder, name) for name in ("whole1.fxt", "whole2.fxt")]
+    for number, name in enumerate(whole):
+        make(maker, name, is_later=number == 1, is_whole=True)
+    subprocess.run([profctl, "flamegraph", *whole, "-o", f"{folder}/whole.html"], check=True)
+    wholes = Flames(browser, f"{folder}/whole.html")
+    wholes.open()
     # Ticks that were seen: expected less missed and dropped ones.
-    seen = [39500, 20500]
-    flames.click("render")
-    changes = [f"{100 * total['render'] / ticks:.2f} %" for total, ticks in zip(totals, seen)]
-    expect(f"{changes[0]} → {changes[1]} of the CPUs' time" in flames.text("details"), f"says {flames.text('details')}, not {changes}")
-    flames.press_button("unzoom")
-    change = lambda name: flames.page.evaluate("""((name) => {
+    judge_shares(wholes, totals, [39500, 20500], "of the CPUs' time")
+    change = lambda name: wholes.page.evaluate("""((name) => {
         const frame = graph.rows.flat().find((at) => describeNode(app.model, app.view, at.node).name === name);
         return app.changes.of(frame.node);
     })(%s)""" % json.dumps(name))
@@ -514,7 +527,7 @@ def main():
         judge_themes(flames, folder)
         expect_same("problems", flames.page.problems(), [])
         judge_names(flames)
-        judge_difference(browser, profctl, path, later, folder)
+        judge_difference(browser, profctl, maker, path, later, folder)
         judge_picture(browser, profctl, path, folder)
         judge_events(browser, profctl, maker, folder)
     finally:

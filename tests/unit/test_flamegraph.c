@@ -410,7 +410,7 @@ TEST(frames_of_a_comparison_are_one_in_all_folders)
     for (unsigned is_comparison = 0; is_comparison < 2; is_comparison++) {
         struct flame flame = {.is_comparison = is_comparison != 0};
         for (size_t i = 0; i < COUNT_OF(profiles); i++) {
-            const struct flame_source source = {profiles[i], "a"};
+            const struct flame_source source = {profiles[i], "a", false};
             assert_int_equal(flame_add(&flame, &source, i, FLAME_BY_NOTHING), 0);
         }
         /* The root, main and work. */

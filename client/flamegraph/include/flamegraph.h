@@ -8,6 +8,7 @@
 
 #include "profile.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -28,6 +29,7 @@ const char *flame_by_name(size_t by);
 struct flame_source {
     const struct profile *profile;
     const char *name; /* what the page calls it */
+    bool is_whole;    /* of a whole machine, so that two are compared by the time of all CPUs */
 };
 
 /*

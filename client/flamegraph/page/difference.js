@@ -17,10 +17,11 @@ function ticksOf(recording, term) {
     return typeof ticks === "number" ? ticks : 0;
 }
 
-/* The ticks that a recording has seen, of all that there were; 0: it does not say. */
+/* The ticks that a recording of a whole machine has seen, of all that there were; 0: it does not say,
+ * or is of a part of the machine, whose CPU time is compared as it is in `profctl diff`. */
 function seenTicks(recording) {
     const lost = LOSSES.reduce((sum, term) => sum + ticksOf(recording, term), 0);
-    return recording.unselected === 0 && recording.event === undefined ? Math.max(ticksOf(recording, "expected") - lost, 0) : 0;
+    return recording.is_whole && recording.unselected === 0 && recording.event === undefined ? Math.max(ticksOf(recording, "expected") - lost, 0) : 0;
 }
 
 /* What the result's numbers are shown in: { scale, name }. */
@@ -54,8 +55,19 @@ function chooseScale(app) {
     return {
         scales: isByTicks ? seen.map((ticks) => 1 / ticks) : totals.map((counts) => 1 / Math.max(counts[0], 1)),
         text: (value) => percentText(value, 1),
-        words: isByTicks ? "of the CPUs' time" : `of the ${wholeText(model.recordings[0])}`,
+        words: isByTicks ? PER_WORDS.time
+            : state.range || model.recordings[0].event !== undefined ? `of the ${wholeText(model.recordings[0])}` : PER_WORDS.cpu,
     };
+}
+
+/* "1.6 → 2.05 CPU-seconds (+28 %)": all that two recordings have; "" where that is not known. */
+function wholesText(recordings) {
+    if (recordings.length < 2 || recordings.some(({ period_ns: period, sampleCount, event }) => period === 0 || sampleCount === 0 || event !== undefined)) {
+        return "";
+    }
+    const [before, after] = recordings.map((recording) => (recording.sampleCount * recording.period_ns) / 1e9);
+    const change = Math.round(100 * (after / before - 1));
+    return `${+before.toPrecision(3)} → ${+after.toPrecision(3)} CPU-seconds (${change < 0 ? "−" : "+"}${Math.abs(change)} %)`;
 }
 
 /* What has changed below each node. */

@@ -172,8 +172,9 @@ function rangeText() {
     const { range } = app.state;
     const recording = shownRecording();
     const total = shownTotals()[0];
+    const wholes = app.model.diff || app.model.is_switch ? "" : wholesText(app.model.recordings);
     return range ? `${timeText(range[0])} to ${timeText(range[1])}: ${amountText(total, recording)}, ${percentText(total, recording.total)} of the recording`
-        : `The whole recording, ${amountText(total, recording)}; drag over a part of the heat map to select it`;
+        : `The whole recording, ${amountText(total, recording)}; drag over a part of the heat map to select it${wholes === "" ? "" : `. Both: ${wholes}`}`;
 }
 
 function matchedText() {
