@@ -262,6 +262,37 @@ static int take_rest(const struct command_line *line, int argc, char **argv, cha
     return status == EXIT_DONE ? OPTIONS_TAKEN : status;
 }
 
+/* The place in `argv` of what is named as a recording, and was taken as the value of the option
+ * before it; 0: there is none. */
+static int find_taken_recording(int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++) {
+        size_t bytes = strlen(argv[i]);
+        if (argv[i - 1][0] == '-' && strchr(argv[i - 1], '=') == NULL && bytes > 4 &&
+            strcmp(argv[i] + bytes - 4, ".fxt") == 0) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* Without an operand. */
+static int take_default(const struct command_line *line, int argc, char **argv, char *request)
+{
+    int taken = find_taken_recording(argc, argv);
+    if (taken > 0) {
+        return options_refuse(
+            line, "name a %s, such as: profctl %s profile.fxt; %s was taken as what %s is to be",
+            line->operand, argv[0], argv[taken], argv[taken - 1]);
+    }
+    if (line->operand_default != NULL && access(line->operand_default, F_OK) == 0) {
+        *(const char **)(void *)(request + line->operand_at) = line->operand_default;
+        return OPTIONS_TAKEN;
+    }
+    return options_refuse(line, "name a %s, such as: profctl %s %s", line->operand, argv[0],
+                          line->operand_example == NULL ? "profile.fxt" : line->operand_example);
+}
+
 /* `has_dashes`: it was "--" that ended the options. */
 static int take_operands(const struct command_line *line, int argc, char **argv, bool has_dashes,
                          char *request)
@@ -287,8 +318,7 @@ static int take_operands(const struct command_line *line, int argc, char **argv,
     }
     bool is_recording = line->operand_example == NULL;
     if (optind == argc) {
-        return options_refuse(line, "name a %s, such as: profctl %s %s", what, argv[0],
-                              is_recording ? "profile.fxt" : line->operand_example);
+        return take_default(line, argc, argv, request);
     }
     if (line->second_at > 0 && argc - optind == 2) {
         *(const char **)(void *)(request + line->second_at) = argv[optind + 1];

@@ -49,7 +49,7 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl flamegraph FILE [FILE2] [-o FILE.html|FILE.svg] [OPTION...]",
+    .usage = "profctl flamegraph [FILE [FILE2]] [-o FILE.html|FILE.svg] [OPTION...]",
     .help = "Draws a recording as a flame graph: one page for a browser, which has all\n"
             "samples in it, with a heat map of the time, zoom and search, and needs no\n"
             "network. Where waits were recorded (off-cpu), it has both: time on a CPU, and\n"
@@ -57,6 +57,7 @@ static const struct command_line line = {
             "compressed with gzip; \"-\" is standard input.\n",
     .options = options,
     .operand = "recording",
+    .operand_default = "profile.fxt",
     .operand_at = AT(path),
     .second_at = AT(second_path),
 };

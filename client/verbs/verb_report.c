@@ -102,9 +102,9 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl report FILE [VIEW] [OPTION...]",
+    .usage = "profctl report [FILE] [VIEW] [OPTION...]",
     .help = "Shows where the time of a recording went, as a list or a tree. FILE may be\n"
-            "compressed with gzip; \"-\" is standard input.\n",
+            "compressed with gzip; \"-\" is standard input; without one it is profile.fxt.\n",
     .more_help =
         "VIEW is --tree, --callers F, --callees F, --processes or --annotate F; without\n"
         "one, a list.\n"
@@ -113,6 +113,7 @@ static const struct command_line line = {
         "F are those of its outermost call, the callers those of its innermost.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .operand = "recording",
+    .operand_default = "profile.fxt",
     .operand_at = AT(path),
 };
 

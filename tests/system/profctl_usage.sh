@@ -78,6 +78,7 @@ for verb in record read stop status report top; do
 done
 expect 2 'no such option' --nonsense
 expect 2 'name a recording, such as: profctl report profile.fxt' report
+expect 2 'lock.fxt was taken as what --callers is to be' report --callers lock.fxt
 expect 2 'one recording at a time; join parts with: cat a b | profctl report -' report a b
 expect 2 '-n: x: ' report -n x a
 expect 2 '-n: -1: ' report -n -1 a
@@ -138,6 +139,11 @@ grep -q 'standard output is a terminal' "$WORK/out" || fail "record -o - to a te
 
 # Files that cannot be read, or are something else.
 echo 'hello, world: this is a text' >"$WORK/text"
+# Without a file, report and flamegraph take profile.fxt of the folder.
+mkdir "$WORK/default" && : >"$WORK/default/profile.fxt"
+for verb in report flamegraph; do
+    (cd "$WORK/default" && "$PROFCTL" "$verb" 2>&1) | grep -q '^profctl: profile.fxt:\? .*empty' || fail "$verb does not take profile.fxt"
+done
 : >"$WORK/empty"
 printf '\020\000\004\106\170\124\026\000' >"$WORK/magic"
 printf '\020\000\004\106\170\124\026\000\042\000\001\000' >"$WORK/cut"

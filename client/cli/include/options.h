@@ -52,8 +52,9 @@ struct command_line {
     const struct verb_option *options; /* --help is every verb's, and not in it */
     const char *operand;               /* what the only operand is ("recording"); NULL: none */
     const char *operand_example;       /* of one that is no recording; NULL: it is one */
-    const char *instead;               /* of an operand where it takes none; NULL: nothing to say */
-    bool has_command;                  /* the operands are a command after "--", or none */
+    const char *operand_default; /* the file that is taken without one, if it is there; or NULL */
+    const char *instead;         /* of an operand where it takes none; NULL: nothing to say */
+    bool has_command;            /* the operands are a command after "--", or none */
     size_t operand_at; /* in the request: const char *, or char ** of a command; stays without */
     size_t second_at;  /* of a second recording, which may be left out; 0: it takes only one */
     option_take_fn *take_operand; /* takes each of any number of operands, and options between them,
