@@ -12,18 +12,21 @@
 #include <string.h>
 
 #define PYTHON_WITH_NAMES 12 /* 3.12 */
+#define NODE_NAMES        "profctl record --names -- node ... names it, or node --perf-basic-prof"
 
 static const struct runtime runtimes[] = {
-    {"node", "libnode.so", "Node.js", "node --perf-prof, or --perf-basic-prof, names it",
-     "NODE_OPTIONS=--perf-basic-prof", NULL, RUNTIME_NOT_ASKED},
-    {"MainThread", NULL, "Node.js",
-     "node --perf-prof, or --perf-basic-prof, names it", /* what newer ones call themselves */
+    {"node", "libnode.so", "Node.js", NODE_NAMES, "NODE_OPTIONS=--perf-basic-prof", NULL,
+     RUNTIME_NOT_ASKED},
+    {"MainThread", NULL, "Node.js", NODE_NAMES, /* what newer ones call themselves */
      "NODE_OPTIONS=--perf-basic-prof", NULL, RUNTIME_NOT_ASKED},
     {"deno", NULL, "Deno", "deno --v8-flags=--perf-prof names it", NULL, NULL, RUNTIME_NOT_ASKED},
-    {"java", "libjvm.so", "Java", "record --names has it named", NULL, "jcmd", RUNTIME_BY_ATTACH},
-    {"dotnet", "libcoreclr.so", ".NET", "DOTNET_PerfMapEnabled=1 names it",
+    {"java", "libjvm.so", "Java", "profctl record --names has it named, also while it runs", NULL,
+     "jcmd", RUNTIME_BY_ATTACH},
+    {"dotnet", "libcoreclr.so", ".NET",
+     "profctl record --names has it named, also while it runs; or DOTNET_PerfMapEnabled=1",
      "DOTNET_PerfMapEnabled=1", NULL, RUNTIME_BY_DIAGNOSTICS},
-    {"python", "libpython3.", "Python", "python3 -X perf names it, from 3.12 on",
+    {"python", "libpython3.", "Python",
+     "profctl record --names -- python3 ... names it, or python3 -X perf, from 3.12 on",
      "PYTHONPERFSUPPORT=1", NULL, RUNTIME_NOT_ASKED},
     {"ruby", NULL, "Ruby", "ruby --yjit-perf names it", NULL, NULL, RUNTIME_NOT_ASKED},
     {"beam.smp", NULL, "Erlang", "erl +JPperf true names it", NULL, NULL, RUNTIME_NOT_ASKED},
@@ -61,12 +64,12 @@ static bool is_python_with_names(const char *name)
 const char *doctor_name_interpreted(const char *module)
 {
     if (is_python_with_names(module)) {
-        return "python3 -X perf, or PYTHONPERFSUPPORT=1, names them";
+        return "profctl record --names -- python3 ... names them, or python3 -X perf";
     }
     return strstr(module, "python3.") == NULL
-               ? "python3 -X perf, or PYTHONPERFSUPPORT=1, names them, from 3.12 on"
-               : "this Python cannot name them; from 3.12 on python3 -X perf, or "
-                 "PYTHONPERFSUPPORT=1, does";
+               ? "profctl record --names -- python3 ... names them, from 3.12 on"
+               : "this Python cannot name them, py-spy can; from 3.12 on profctl record --names "
+                 "-- python3 ... does";
 }
 
 static size_t checked(size_t runtime, const char *name)

@@ -34,12 +34,15 @@ struct remark {
     size_t count;
 };
 
+#define OLD_PYTHON "no Python before 3.12 can name what it runs; py-spy can show it"
+
 struct naming {
     struct session_targets targets;
     pid_t command;                                      /* 0: none */
     struct naming_question asked[NAMING_PROCESSES_MAX]; /* folders owned; -1: asked no more */
     size_t asked_count;
     size_t left_count; /* for which there was no room */
+    bool has_told_old; /* that the command is a Python which cannot be asked */
 };
 
 int naming_new(const struct session_targets *targets, pid_t command, struct naming **ret)
@@ -145,7 +148,7 @@ static void consider(struct naming *naming, is_asked_fn *is_asked, struct naming
     }
     size_t index = naming_process_runtime(process, &is_old_python);
     if (is_old_python) {
-        remark(remarks, process, "no Python before 3.12 can name what it runs", NULL);
+        remark(remarks, process, OLD_PYTHON, NULL);
     }
     if (index == RUNTIME_NONE) {
         return;
@@ -181,16 +184,23 @@ static void look(struct naming *naming, is_asked_fn *is_asked, struct remark *re
     }
 }
 
-static void print_remarks(const struct remark *remarks)
+/* `why`: only remarks for that reason; NULL: all. Returns how many were printed. */
+static size_t print_remarks(const struct remark *remarks, const char *why)
 {
+    size_t count = 0;
     for (size_t i = 0; i < REMARKS_MAX && remarks[i].count > 0; i++) {
         char more[48] = "";
+        if (why != NULL && strcmp(remarks[i].why, why) != 0) {
+            continue;
+        }
+        count++;
         if (remarks[i].count > 1) {
             (void)snprintf(more, sizeof more, " and %zu more", remarks[i].count - 1);
         }
         (void)complain("names: %s (pid %d%s): %s%s", remarks[i].comm, (int)remarks[i].first, more,
                        remarks[i].why, remarks[i].setting == NULL ? "" : remarks[i].setting);
     }
+    return count;
 }
 
 /* Asks those from `first` on, and of the others those that are still asked. */
@@ -230,7 +240,7 @@ void naming_ask(struct naming *naming)
     struct remark remarks[REMARKS_MAX] = {0};
     size_t first = naming->asked_count;
     look(naming, is_target, remarks);
-    print_remarks(remarks);
+    (void)print_remarks(remarks, NULL);
     ask_from(naming, first);
     if (naming->left_count > 0) {
         (void)complain("names: %zu more were not asked, since at most %d are", naming->left_count,
@@ -241,10 +251,14 @@ void naming_ask(struct naming *naming)
 
 void naming_ask_again(struct naming *naming)
 {
-    struct remark none[REMARKS_MAX] = {0};
+    struct remark remarks[REMARKS_MAX] = {0};
     size_t first = naming->asked_count;
     if (naming->command > 0) {
-        look(naming, is_of_command, none);
+        look(naming, is_of_command, remarks);
+    }
+    /* All others of the command's runtimes were started so that they name their code. */
+    if (!naming->has_told_old) {
+        naming->has_told_old = print_remarks(remarks, OLD_PYTHON) > 0;
     }
     ask_from(naming, first);
 }

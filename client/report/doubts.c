@@ -234,7 +234,10 @@ static void made_code(const struct profile *profile, const struct summary *summa
         return;
     }
     const char *command = profile_text(profile, summary->made_command);
-    const char *remedy = doctor_name_made_code(command);
+    const char *remedy = summary->is_made_named
+                             ? "other code of it has names; this was made before its map was "
+                               "begun, or is not in that"
+                             : doctor_name_made_code(command);
     write_share(file, profile, summary, summary->made_count);
     (void)fputs(" in code without names that a program made ([anon], [jit]), most in '", file);
     text_print(file, command);

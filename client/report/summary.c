@@ -19,6 +19,7 @@ enum frame_class {
     FRAME_NAMED,
     FRAME_UNKNOWN,
     FRAME_MADE,
+    FRAME_MADE_NAMED,
     FRAME_UNNAMED,
     FRAME_KERNEL, /* without names: the module's stands for all of it */
 };
@@ -35,6 +36,7 @@ struct counting {
     struct summary *summary;
     uint8_t *classes;             /* owned; enum frame_class of the leaf, by chain */
     uint64_t *made_counts;        /* owned; by text: the command */
+    uint64_t *named_counts;       /* owned; the same, of such code that has names */
     uint64_t *unnamed_counts;     /* owned; by module */
     uint64_t *interpreter_counts; /* owned; the same */
     uint32_t *interpreters;       /* owned; the module whose interpreter a chain is in, by chain,
@@ -49,6 +51,7 @@ static void counting_done(struct counting *counting)
 {
     free(counting->classes);
     free(counting->made_counts);
+    free(counting->named_counts);
     free(counting->unnamed_counts);
     free(counting->interpreter_counts);
     free(counting->interpreters);
@@ -66,7 +69,7 @@ static enum frame_class class_of(const struct profile *profile, const struct pro
     const struct profile_module *module = &profile->modules[frame->module];
     const char *basename = profile_text(profile, module->basename);
     if (module->is_anonymous) {
-        return frame->name == module->basename ? FRAME_MADE : FRAME_NAMED;
+        return frame->name == module->basename ? FRAME_MADE : FRAME_MADE_NAMED;
     }
     if (frame->is_kernel != 0 && frame->name == module->basename) {
         return FRAME_KERNEL;
@@ -149,14 +152,16 @@ static int begin(struct counting *counting)
     size_t text_count = profile->texts.item_count;
     counting->classes = calloc(chain_count + 1, sizeof *counting->classes);
     counting->made_counts = calloc(text_count + 1, sizeof *counting->made_counts);
+    counting->named_counts = calloc(text_count + 1, sizeof *counting->named_counts);
     counting->unnamed_counts = calloc(profile->module_count + 1, sizeof *counting->unnamed_counts);
     counting->interpreter_counts =
         calloc(profile->module_count + 1, sizeof *counting->interpreter_counts);
     counting->commands = calloc(text_count + 1, sizeof *counting->commands);
     counting->task_counts = calloc(profile->tasks.item_count + 1, sizeof *counting->task_counts);
     if (counting->classes == NULL || counting->made_counts == NULL ||
-        counting->unnamed_counts == NULL || counting->interpreter_counts == NULL ||
-        counting->commands == NULL || counting->task_counts == NULL) {
+        counting->named_counts == NULL || counting->unnamed_counts == NULL ||
+        counting->interpreter_counts == NULL || counting->commands == NULL ||
+        counting->task_counts == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < chain_count; i++) {
@@ -199,6 +204,9 @@ static void count_leaf(struct counting *counting, const struct profile_sample *s
     case FRAME_MADE:
         counting->summary->made_count += value;
         counting->made_counts[profile_task(counting->profile, sample->task)->process_name] += value;
+        break;
+    case FRAME_MADE_NAMED:
+        counting->named_counts[profile_task(counting->profile, sample->task)->process_name]++;
         break;
     case FRAME_UNNAMED:
         counting->summary->unnamed_count += value;
@@ -322,6 +330,8 @@ int summary_take(const struct profile *profile, struct summary *ret)
         return r;
     }
     summary.made_command = find_most(counting.made_counts, profile->texts.item_count);
+    summary.is_made_named =
+        summary.made_command != INTERN_NONE && counting.named_counts[summary.made_command] > 0;
     summary.unnamed_module = find_most(counting.unnamed_counts, profile->module_count);
     summary.interpreter_module = find_most(counting.interpreter_counts, profile->module_count);
     for (size_t i = 0; i < profile->texts.item_count; i++) {

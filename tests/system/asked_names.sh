@@ -53,6 +53,13 @@ NODE_OPTIONS=--no-warnings PYTHONPERFSUPPORT=0 profctl record --names --native -
     >"$WORK/environment" 2>"$WORK/said" || fail "record: $(cat "$WORK/said")"
 [ "$(cat "$WORK/environment")" = "--no-warnings --perf-basic-prof 0 1" ] || fail "the environment is $(cat "$WORK/environment")"
 
+# Of a command that is a Python which cannot be asked it is said too, once.
+if python3 -c 'import sys; sys.exit(sys.version_info >= (3, 12))'; then
+    profctl record --names --native -d 7 -o "$WORK/p.fxt" -- python3 -c 'while True: pass' >"$WORK/record.out" 2>"$WORK/said"
+    kill "$(sed -n 's/.*still runs, as pid \([0-9]*\)$/\1/p' "$WORK/said")"
+    [ "$(grep -c 'names: .*no Python before 3.12' "$WORK/said")" -eq 1 ] || fail "of an old Python: $(cat "$WORK/said")"
+fi
+
 [ "$(id -u)" -eq 0 ] || exit 0
 # Root's question to a process of another user comes from that user; another user's to root does not come.
 machine other setpriv --reuid 65534 --regid 65534 --clear-groups

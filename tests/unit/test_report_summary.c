@@ -362,8 +362,23 @@ TEST(names_the_switch_that_brings_the_names_of_made_code)
     "100.0 % of the samples were in code without names that a program made ([anon], [jit]), most " \
     "in '" command "': "
     assert_doubts(MADE("node"), 1, 0,
-                  MADE_BY("node") "node --perf-prof, or --perf-basic-prof, names it\n");
-    assert_doubts(MADE("dotnet"), 1, 0, MADE_BY("dotnet") "DOTNET_PerfMapEnabled=1 names it\n");
+                  MADE_BY("node") "profctl record --names -- node ... names it, or node "
+                                  "--perf-basic-prof\n");
+    assert_doubts(MADE("dotnet"), 1, 0,
+                  MADE_BY("dotnet") "profctl record --names has it named, also while it "
+                                    "runs; or DOTNET_PerfMapEnabled=1\n");
+    /* Where it has a map already, the switch is no remedy. */
+    struct recording *recording = recording_new();
+    add_name(recording, 7, 0, 0, "node");
+    add_module(recording, 7, 1, "[jit] (pid 7)", 0);
+    add_mmap(recording, 0, 7, 1, 0x1000, 0x1000, 0x1000);
+    add_symbol(recording, "", "[jit] (pid 7)", "0x1000", "js", 16);
+    add_lines(recording, "sample 1 7 1 0x1001; sample 2 7 1 0x1801");
+    add_books(recording, 100, 2, 0, 0);
+    assert_doubts_of(load_recording(recording),
+                     "50.0 % of the samples were in code without names that a program made "
+                     "([anon], [jit]), most in 'node': other code of it has names; this was made "
+                     "before its map was begun, or is not in that\n");
     assert_doubts(MADE("x\033[1m"), 1, 0,
                   MADE_BY("x?[1m") "a map /tmp/perf-PID.map or a jitdump would name it\n");
 }
@@ -377,12 +392,13 @@ TEST(says_what_has_python_name_its_functions)
     "sample 1 7 1 0x1301"
 #define IN_PYTHON "50.0 % of the samples were in Python code, whose functions are not shown: "
     assert_doubts(PYTHON("python3.11") "; sample 2 7 1 0x1101 0x1001 0x1301", 2, 0,
-                  IN_PYTHON "this Python cannot name them; from 3.12 on python3 -X perf, or "
-                            "PYTHONPERFSUPPORT=1, does\n");
+                  IN_PYTHON "this Python cannot name them, py-spy can; from 3.12 on profctl record "
+                            "--names -- python3 ... does\n");
     assert_doubts(PYTHON("libpython3.12.so.1.0") "; sample 2 7 1 0x1001 0x1301", 2, 0,
-                  IN_PYTHON "python3 -X perf, or PYTHONPERFSUPPORT=1, names them\n");
+                  IN_PYTHON
+                  "profctl record --names -- python3 ... names them, or python3 -X perf\n");
     assert_doubts(PYTHON("python3") "; sample 2 7 1 0x1001 0x1301", 2, 0,
-                  IN_PYTHON "python3 -X perf, or PYTHONPERFSUPPORT=1, names them, from 3.12 on\n");
+                  IN_PYTHON "profctl record --names -- python3 ... names them, from 3.12 on\n");
     /* Where it names them, nothing is missing. */
     assert_doubts(PYTHON("python3.12") "; sample 2 7 1 0x1101 0x1001 0x1201 0x1001 0x1301", 2, 0,
                   "");

@@ -42,6 +42,7 @@ struct summary {
     uint64_t made_count;           /* in code that a process made and that has no name */
     uint64_t unnamed_count;        /* in a function of a file that has no name */
     uint32_t made_command;         /* that has most of the former; INTERN_NONE: there are none */
+    bool is_made_named;            /* other code of that command has names */
     uint32_t unnamed_module;       /* of the profile, that has most of the latter; or INTERN_NONE */
     uint64_t interpreted_count;    /* in Python's interpreter, without the names of what it ran */
     uint32_t interpreter_module;   /* that has most of these; or INTERN_NONE */
