@@ -145,11 +145,12 @@ int rpc_fail_transport(struct profctl *conn, struct profctl_fault *fault, int r)
     case EMSGSIZE:
         return break_off(conn, fault, EPROTO, "the daemon's answer is not one");
     default:
-        return break_off(conn, fault, ENOTCONN,
-                         conn->was_answered
-                             ? "the daemon closed the connection, or has ended; see its log"
-                             : "the daemon closed the connection without an answer: it has ended, "
-                               "or serves 8 of a user already; see its log, or end another client");
+        return break_off(
+            conn, fault, ENOTCONN,
+            conn->was_answered
+                ? "the daemon closed the connection, or has ended; its log says why: journalctl -u cpu-profilerd"
+                : "the daemon closed the connection without an answer: it has ended, "
+                  "or serves 8 of a user already; see its log (journalctl -u cpu-profilerd), or end another client");
     }
 }
 

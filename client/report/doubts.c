@@ -184,8 +184,12 @@ static void truncated_stacks(const struct profile *profile, const struct summary
     uint64_t cut = summary->truncated_count - summary->stitched_count;
     (void)profile;
     if (percent_of(cut, summary->total) > DOUBT_PERCENT) {
-        (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])",
-                      percent_of(cut, summary->total));
+        (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])%s",
+                      percent_of(cut, summary->total),
+                      2 * summary->outside_count > cut
+                          ? ", most since their processes are outside the pid namespace of the "
+                            "daemon, which reads nothing of them"
+                          : "");
     }
 }
 

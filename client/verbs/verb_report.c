@@ -11,6 +11,7 @@
 #include "process_tree.h"
 #include "report.h"
 #include "select_options.h"
+#include "suggest.h"
 #include "tree_print.h"
 #include "verbs.h"
 
@@ -145,8 +146,26 @@ static bool is_tree(const struct report_request *request)
     return request->has_tree || request->callers_of != NULL || request->callees_of != NULL;
 }
 
-static int complain_no_function(const struct report_request *request, const char *function)
+/* Says which functions have the name in theirs, or one like it. */
+static int complain_no_function(const struct report_request *request, const struct profile *profile,
+                                const char *function)
 {
+    size_t count = profile->frames.item_count;
+    cleanup_(freep) const char **names = calloc(count + 1, sizeof *names);
+    const char *longer = NULL;
+    for (size_t i = 0; i < count && names != NULL; i++) {
+        names[i] = profile_text(profile, profile_frame(profile, (uint32_t)i)->name);
+        longer = longer == NULL && strstr(names[i], function) != NULL ? names[i] : longer;
+    }
+    const char *like = names == NULL ? NULL : suggest_word(function, names, count);
+    if (longer != NULL) {
+        return complain("%s: no stack has a function '%s'; did you mean %s, or '*%s*'?",
+                        request->path, function, longer, function);
+    }
+    if (like != NULL) {
+        return complain("%s: no stack has a function '%s'; did you mean %s?", request->path,
+                        function, like);
+    }
     return complain("%s: no stack has a function '%s'; profctl report -n 0 lists all",
                     request->path, function);
 }
@@ -176,7 +195,7 @@ static int print_tree(const struct report_request *request, const struct profile
         page_close(&page);
     }
     if (r == TREE_NO_FUNCTION) {
-        return complain_no_function(request, tree.function);
+        return complain_no_function(request, profile, tree.function);
     }
     return r < 0 ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
 }
@@ -208,7 +227,7 @@ static int print_annotation(const struct report_request *request, const struct p
     struct page page;
     int r = annotation_build(profile, request->annotated, &annotation);
     if (r == ANNOTATION_NO_FUNCTION) {
-        return complain_no_function(request, request->annotated);
+        return complain_no_function(request, profile, request->annotated);
     }
     if (r < 0) {
         return complain("%s: there is not enough memory", request->path);

@@ -371,6 +371,10 @@ def judge_difference(browser, profctl, maker, before, after, folder):
     totals = [totals_of(report(profctl, recording)) for recording in (before, after)]
     expect("Both: 40 → 40 CPU-seconds (+0 %)" in flames.text("range_text"), f"of both it says {flames.text('range_text')}")
     judge_shares(flames, totals, [20000, 20000], "of the CPU time compared")
+    flames.open("#shown=0&range=20-21")
+    expect_same("the first one's range", first_number(flames.text("range_text")),
+                report(profctl, before, "--from", "20", "--to", "21")["samples"])
+    expect_same("problems of two", flames.page.problems(), [])
     whole = [os.path.join(folder, name) for name in ("whole1.fxt", "whole2.fxt")]
     for number, name in enumerate(whole):
         make(maker, name, is_later=number == 1, is_whole=True)
@@ -384,10 +388,6 @@ def judge_difference(browser, profctl, maker, before, after, folder):
         return app.changes.of(frame.node);
     })(%s)""" % json.dumps(name))
     expect(change("render") > 0, f"render is {change('render')}")
-    flames.open("#shown=0&range=20-21")
-    expect_same("the first one's range", first_number(flames.text("range_text")),
-                report(profctl, before, "--from", "20", "--to", "21")["samples"])
-    expect_same("problems of two", flames.page.problems(), [])
 
 
 EVENTS = [{"event": "cpu-clock", "unit": "ns", "period": 1000000, "asked": False},

@@ -139,6 +139,22 @@ grep -q 'standard output is a terminal' "$WORK/out" || fail "record -o - to a te
 
 # Files that cannot be read, or are something else.
 echo 'hello, world: this is a text' >"$WORK/text"
+# A function that no stack has, and those that were meant.
+python3 - "$SOURCE_DIR/tests/system" "$BUILD_DIR/bin/recording_maker" "$WORK/like.fxt" <<'PYTHON' || fail "no recording is made"
+import sys
+sys.path.insert(0, sys.argv[1])
+from recording_maker import Recording, SYMBOLS
+recording = Recording()
+recording.name(7, 7, "app")
+recording.module(7, 1, "/opt/app", "ab", 0x10000, 0x10000)
+recording.data(SYMBOLS, *({"build_id": "ab", "module": "/opt/app", "start": hex(at), "size": 256, "name": name}
+                          for at, name in ((0, "__lll_lock_wait"), (0x100, "render"))))
+for address in (0x10008, 0x10108):
+    recording.stack(7, [address])
+recording.write(sys.argv[2], sys.argv[3])
+PYTHON
+expect 1 "no stack has a function 'lll_lock'; did you mean __lll_lock_wait, or '\*lll_lock\*'?" report "$WORK/like.fxt" --callers lll_lock
+expect 1 "no stack has a function 'rneder'; did you mean render?" report "$WORK/like.fxt" --callees rneder
 # Without a file, report and flamegraph take profile.fxt of the folder.
 mkdir "$WORK/default" && : >"$WORK/default/profile.fxt"
 for verb in report flamegraph; do

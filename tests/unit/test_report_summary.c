@@ -222,6 +222,11 @@ TEST(finds_what_casts_doubt)
     assert_doubts(APP "sample 1 7 1 0x1001", 1, 4, "4.0 % of the ticks are lost\n");
     assert_doubts(APP "sample 1 7 2 0x1001", 1, 0,
                   "100.0 % of the stacks are cut short of their root ([truncated])\n");
+    assert_doubts(APP "sample 1 0 2 0x1001", 1, 0,
+                  "100.0 % of the stacks are cut short of their root ([truncated]), most since "
+                  "their processes are outside the pid namespace of the daemon, which reads "
+                  "nothing of them\n"
+                  "100.0 % of the samples were where nothing is known to be mapped ([unknown])\n");
     assert_doubts(APP "sample 1 7 6 0x1001; sample 2 7 7 0x1001", 1, 0,
                   "100.0 % of the stacks reach their root without proof of each frame\n");
     assert_doubts(APP "sample 1 7 1 0x9001", 1, 0,
