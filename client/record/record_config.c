@@ -57,6 +57,12 @@ static bool add_copy(cJSON *tree, const char *member, const cJSON *value)
     return true;
 }
 
+/* What a config says of them goes before --wall. */
+static bool has_waits(const cJSON *tree)
+{
+    return cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(tree, "off_cpu"));
+}
+
 static bool apply_options(cJSON *tree, const struct record_request *request, pid_t child)
 {
     if (request->frequency_hz > 0) {
@@ -75,6 +81,12 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
     if (request->kernel_stacks || request->no_kernel_stacks) {
         cJSON_DeleteItemFromObjectCaseSensitive(tree, KERNEL_STACKS);
         if (cJSON_AddBoolToObject(tree, KERNEL_STACKS, request->kernel_stacks) == NULL) {
+            return false;
+        }
+    }
+    if (request->has_waits && !has_waits(tree)) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, "off_cpu");
+        if (cJSON_AddObjectToObject(tree, "off_cpu") == NULL) {
             return false;
         }
     }

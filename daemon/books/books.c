@@ -46,14 +46,20 @@ static uint64_t counted_of(const struct books_event *line, uint64_t period)
     return line->counted > held ? line->counted - held : 0;
 }
 
-static int64_t unexplained_of(const struct books_event *line, uint64_t period)
+static int64_t unexplained_of(const struct books_event *line, const struct books_event_name *name)
 {
+    const uint64_t period = name->period;
     uint64_t lost = period > 0 ? line->lost : 0;
+    if (name->is_wait) {
+        lost = line->lost_weight + line->short_weight;
+    }
     return (int64_t)(counted_of(line, period) - (line->weight + lost) * (period > 0 ? period : 1));
 }
 
-static void print_event_counts(FILE *out, const struct books_event *line, uint64_t period)
+static void print_event_counts(FILE *out, const struct books_event *line,
+                               const struct books_event_name *name)
 {
+    const uint64_t period = name->period;
     (void)fprintf(out,
                   "\"counted\":%" PRIu64 ",\"sampled\":%" PRIu64 ",\"unexplained\":%" PRId64
                   ",\"received\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"kept\":%" PRIu64
@@ -61,9 +67,15 @@ static void print_event_counts(FILE *out, const struct books_event *line, uint64
                   ",\"throttled_ns\":%" PRIu64 ",\"held_back_ns\":%" PRIu64
                   ",\"enabled_ns\":%" PRIu64 ",\"running_ns\":%" PRIu64,
                   counted_of(line, period), line->weight * (period > 0 ? period : 1),
-                  unexplained_of(line, period), line->received, line->lost, line->kept,
+                  unexplained_of(line, name), line->received, line->lost, line->kept,
                   line->filtered, line->dropped, line->throttled, line->throttled_ns,
                   line->held_back_ns, line->enabled_ns, line->running_ns);
+    if (name->is_wait) {
+        (void)fprintf(out,
+                      ",\"lost_ns\":%" PRIu64 ",\"short\":%" PRIu64 ",\"short_ns\":%" PRIu64
+                      ",\"without_stack\":%" PRIu64,
+                      line->lost_weight, line->short_count, line->short_weight, line->bare);
+    }
 }
 
 static void add_event(struct books_event *total, const struct books_event *line)
@@ -81,6 +93,10 @@ static void add_event(struct books_event *total, const struct books_event *line)
     total->held_back_ns += line->held_back_ns;
     total->enabled_ns += line->enabled_ns;
     total->running_ns += line->running_ns;
+    total->lost_weight += line->lost_weight;
+    total->short_count += line->short_count;
+    total->short_weight += line->short_weight;
+    total->bare += line->bare;
 }
 
 /* The name stands in the config too; here it is a JSON string since names have no character that
@@ -99,13 +115,13 @@ static void print_event(FILE *out, const struct books *books, size_t event)
         }
         if (cpu->is_known && !books->totals_only) {
             (void)fprintf(out, "%s{\"cpu\":%" PRIu32 ",", comma, cpu->cpu);
-            print_event_counts(out, &cpu->events[event], name->period);
+            print_event_counts(out, &cpu->events[event], name);
             (void)fputc('}', out);
             comma = ",";
         }
     }
     (void)fprintf(out, "],\"total\":{");
-    print_event_counts(out, &total, name->period);
+    print_event_counts(out, &total, name);
     (void)fprintf(out, "}}");
 }
 

@@ -81,6 +81,11 @@ struct cpu_books *cpu_books_free(struct cpu_books *books)
     return NULL;
 }
 
+void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct perf_ring *view)
+{
+    books->cpus[cpu_index].feed.other = view;
+}
+
 /* A moment not long ago: since the machine was last suspended. */
 static struct clock_moment moment_at(uint64_t boottime_ns)
 {

@@ -29,11 +29,18 @@ void switch_feed_start(struct switch_feed *feed, uint64_t time_ns)
     feed->rate_count = 0;
 }
 
+/* Up to where all readers have read. */
+static uint64_t read_by_all(const struct switch_feed *feed)
+{
+    const uint64_t own = feed->ring->tail;
+    return feed->other != NULL && feed->other->tail < own ? feed->other->tail : own;
+}
+
 void switch_feed_refresh(struct switch_feed *feed)
 {
     if (feed->ring != NULL) {
         perf_ring_refresh(feed->ring);
-        feed->full = feed->ring->head - feed->ring->tail > feed->ring->data_bytes - ROOM_BYTES;
+        feed->full = feed->ring->head - read_by_all(feed) > feed->ring->data_bytes - ROOM_BYTES;
     }
 }
 
@@ -97,18 +104,21 @@ void switch_feed_until(struct switch_feed *feed, uint64_t time_ns)
 void switch_feed_publish(struct switch_feed *feed)
 {
     if (feed->ring != NULL) {
-        (void)perf_ring_publish(feed->ring);
+        struct perf_ring read = *feed->ring;
+        read.tail = read_by_all(feed);
+        (void)perf_ring_publish(&read);
     }
 }
 
 bool switch_feed_is_empty(const struct switch_feed *feed)
 {
-    return feed->ring == NULL || (!feed->has_next && feed->ring->head == feed->ring->tail);
+    return feed->ring == NULL || (!feed->has_next && feed->ring->head == read_by_all(feed));
 }
 
 enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
 {
-    if (feed->ring == NULL || time_ns < feed->rate_since_ns + RATE_SPAN_NS) {
+    bool is_shared = feed->other != NULL;
+    if (feed->ring == NULL || is_shared || time_ns < feed->rate_since_ns + RATE_SPAN_NS) {
         return SWITCH_KEEP;
     }
     /* Two records a switch: out of the one task, and in to the other. */

@@ -21,6 +21,8 @@ struct switch_feed {
     struct perf_ring *ring; /* borrowed, as the next two; NULL: no records */
     const struct perf_record_layout *layout;
     struct ticks *ticks;
+    const struct perf_ring *other; /* the view of another reader, who is never ahead of the kernel's
+                                    * room; borrowed; NULL: none */
     bool full; /* the ring was full, so later records may be lost */
     bool has_next;
     struct {

@@ -9,6 +9,7 @@
 
 #include "fault.h"
 #include "session_events.h"
+#include "session_off_cpu.h"
 #include "session_targets.h"
 
 #include <cjson/cJSON.h>
@@ -55,3 +56,9 @@ int session_events_read(const cJSON *array, struct session_events *ret, struct f
 
 /* Adds the member "events" where there is one. Returns false when there is no memory. */
 bool session_events_print(cJSON *config, const struct session_events *events);
+
+/* `item` may be NULL. */
+int session_off_cpu_read(const cJSON *item, struct session_off_cpu *ret, struct fault *reterr);
+
+/* Adds the member "off_cpu" where it is on. Returns false when there is no memory. */
+bool session_off_cpu_print(cJSON *config, const struct session_off_cpu *off_cpu);

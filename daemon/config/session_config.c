@@ -39,6 +39,7 @@ enum member {
     KERNEL_THREADS,
     TARGETS,
     EVENTS,
+    OFF_CPU,
     EXCLUDE_SELF,
     CPUS,
     BUFFER_KIB_PER_CPU,
@@ -60,6 +61,7 @@ static const char *const member_names[MEMBER_COUNT] = {
     [MAX_DURATION_S] = "max_duration_s",
     [CPUS] = "cpus",
     [EVENTS] = "events",
+    [OFF_CPU] = "off_cpu",
 };
 
 static const char *const unwind_names[] = {
@@ -416,10 +418,31 @@ static int read_events(const cJSON *item, const struct session_limits *limits,
     return r < 0 ? r : limit_events(limits, &config->events, reterr);
 }
 
+/* Waits are made of samples of a software event. */
+static int read_off_cpu(const cJSON *item, const struct session_limits *limits,
+                        struct session_off_cpu *off_cpu, struct fault *reterr)
+{
+    int r = session_off_cpu_read(item, off_cpu, reterr);
+    if (r >= 0 && off_cpu->is_on && (limits->allowed_events >> EVENT_KIND_SOFTWARE & 1) == 0) {
+        return fault_set_member(reterr, "off_cpu",
+                                "samples a software event, which %s; false is allowed "
+                                "(allowed_events in %.120s)",
+                                limits->allowed_events_is_default
+                                    ? "users other than root may not have, unless the "
+                                      "administrator says so"
+                                    : "the administrator does not allow",
+                                limits->path);
+    }
+    return r;
+}
+
 static int read_config(const cJSON *const *items, const struct session_limits *limits,
                        struct session_config *config, struct fault *reterr)
 {
     int r = read_events(items[EVENTS], limits, config, reterr);
+    if (r >= 0) {
+        r = read_off_cpu(items[OFF_CPU], limits, &config->off_cpu, reterr);
+    }
     if (r >= 0) {
         r = read_period(items, limits, config, reterr);
     }
@@ -494,6 +517,7 @@ char *session_config_print(const struct session_config *config)
         cJSON_AddBoolToObject(tree, "kernel_threads", config->kernel_threads) != NULL &&
         session_targets_print(tree, &config->targets) &&
         session_events_print(tree, &config->events) &&
+        session_off_cpu_print(tree, &config->off_cpu) &&
         cJSON_AddBoolToObject(tree, "exclude_self", config->exclude_self) != NULL &&
         (config->cpus[0] == '\0' || cJSON_AddStringToObject(tree, "cpus", config->cpus) != NULL) &&
         cJSON_AddNumberToObject(tree, "buffer_kib_per_cpu", config->buffer_kib_per_cpu) != NULL &&

@@ -301,16 +301,28 @@ void fxt_write_drop_stats(struct fxt_writer *writer, const struct fxt_drop_stats
 void fxt_write_data(struct fxt_writer *writer, enum fxt_known_string name, const void *payload,
                     size_t payload_bytes)
 {
-    if (name < FXT_STRING_PROCESS || name >= FXT_STRING_FIRST_FREE ||
-        payload_bytes > FXT_DATA_BYTES_MAX) {
+    const struct fxt_string string = {.index = (uint16_t)name};
+    if (name < FXT_STRING_PROCESS || name >= FXT_STRING_FIRST_FREE) {
         writer->failed = true;
         return;
     }
-    uint8_t *at =
-        begin_record(writer, FXT_TYPE_BLOB, 1 + words_for(payload_bytes),
-                     fxt_put(FXT_BLOB_NAME, name) | fxt_put(FXT_BLOB_PAYLOAD_BYTES, payload_bytes) |
-                         fxt_put(FXT_BLOB_TYPE, FXT_BLOB_DATA));
+    fxt_write_named_data(writer, &string, payload, payload_bytes);
+}
+
+void fxt_write_named_data(struct fxt_writer *writer, const struct fxt_string *name,
+                          const void *payload, size_t payload_bytes)
+{
+    if (!string_is_valid(name) || payload_bytes > FXT_DATA_BYTES_MAX) {
+        writer->failed = true;
+        return;
+    }
+    const size_t text_bytes = inline_bytes(name);
+    uint8_t *at = begin_record(
+        writer, FXT_TYPE_BLOB, 1 + words_for(text_bytes) + words_for(payload_bytes),
+        fxt_put(FXT_BLOB_NAME, string_reference(name)) |
+            fxt_put(FXT_BLOB_PAYLOAD_BYTES, payload_bytes) | fxt_put(FXT_BLOB_TYPE, FXT_BLOB_DATA));
     if (at != NULL) {
+        at = put_bytes(at, name->text, text_bytes);
         (void)put_bytes(at, payload, payload_bytes);
     }
 }

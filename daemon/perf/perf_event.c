@@ -98,13 +98,20 @@ static struct perf_event_attr sideband_attr(const struct perf_features *features
     return attr;
 }
 
-/* Its ring wakes no thread: it is drained before the samples are. */
-static struct perf_event_attr switch_attr(void)
+/* Its ring wakes no thread: it is drained before the samples are. Where waits are wanted it is as
+ * they are, and has what threads do beside their switches, in one order. */
+static struct perf_event_attr switch_attr(const struct perf_source *source)
 {
     struct perf_event_attr attr = common_attr(PERF_COUNT_SW_DUMMY);
     attr.sample_type = SWITCH_BITS;
     attr.context_switch = 1;
     attr.wakeup_watermark = UINT32_MAX;
+    if (source->config.has_waits) {
+        attr.task = 1;
+        attr.comm = 1;
+        attr.comm_exec = 1;
+        attr.wakeup_watermark = (uint32_t)(source->plan.switch_ring_bytes / 4);
+    }
     return attr;
 }
 
@@ -306,6 +313,19 @@ static struct perf_event chosen_event(const struct perf_source *source,
     return event;
 }
 
+/* A sample of each switch away from a task. */
+static struct perf_event wait_event(const struct perf_source *source)
+{
+    const struct perf_event_choice choice = {
+        .code = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES},
+        .period = 1,
+        .stack_copy_bytes = source->config.wait_copy_bytes,
+    };
+    struct perf_event event = chosen_event(source, &choice, 0);
+    event.consumer = source->config.has_waits ? PERF_CONSUMER_WAITS : PERF_CONSUMER_NONE;
+    return event;
+}
+
 void perf_event_list(struct perf_source *source)
 {
     const struct perf_plan *plan = &source->plan;
@@ -330,10 +350,11 @@ void perf_event_list(struct perf_source *source)
         sideband->attr.wakeup_watermark = (uint32_t)(plan->sideband_ring_bytes / 4);
     }
     *switches = (struct perf_event){
-        .attr = switch_attr(),
+        .attr = switch_attr(source),
         .consumer = source->has_switches ? PERF_CONSUMER_SWITCHES : PERF_CONSUMER_NONE,
         .ring_bytes = plan->switch_ring_bytes,
     };
+    source->events[PERF_STREAM_WAITS] = wait_event(source);
     for (size_t i = 0; i < source->config.event_count; i++) {
         source->events[PERF_STREAMS + i] = chosen_event(source, &source->config.events[i], i + 1);
     }

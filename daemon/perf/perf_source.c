@@ -152,7 +152,7 @@ static int make_plan(const struct perf_source_config *config, size_t online_coun
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     struct perf_plan_input input = {
         .period_ns = config->period_ns,
-        .further_count = config->event_count,
+        .further_count = config->event_count + config->has_waits,
         .max_stack_depth = config->max_stack_depth,
         .stack_copy_bytes = config->stack_copy_bytes,
         .user_regs_count = ARCH_PERF_REGS_COUNT,
@@ -207,6 +207,7 @@ static struct perf_source *new_source(const struct perf_source_config *config,
     source->plan = *plan;
     (void)pthread_mutex_init(&source->mutex, NULL);
     source->has_switches = perf_machine_sees_all_pids();
+    source->config.has_waits = config->has_waits && source->has_switches;
     source->layout = perf_event_layout(&source->config, features, false);
     source->rated_layout = perf_event_layout(&source->config, features, true);
     source->switch_layout = perf_event_switch_layout();
@@ -395,6 +396,14 @@ int perf_source_control_event(struct perf_source *source, size_t index, uint32_t
     return r;
 }
 
+/* What tells of switches goes on and off together. */
+static int enable_switches(struct perf_source *source, size_t index, bool enable)
+{
+    int r = perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_SWITCHES, enable);
+    int waits = perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_WAITS, enable);
+    return r < 0 ? r : waits;
+}
+
 static int disable_all(struct perf_source *source)
 {
     int result = 0;
@@ -402,7 +411,7 @@ static int disable_all(struct perf_source *source)
         int r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SAMPLES, false);
         result = result < 0 ? result : r;
         source->cpus[i].stopped_ns = clock_ns(CLOCK_BOOTTIME);
-        r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SWITCHES, false);
+        r = enable_switches(source, i, false);
         result = result < 0 ? result : r;
     }
     source->sampling = false;
@@ -415,7 +424,7 @@ int perf_source_enable_sampling(struct perf_source *source)
     (void)pthread_mutex_lock(&source->mutex);
     source->sampling = true;
     for (size_t i = 0; i < source->cpu_count && r == 0; i++) {
-        r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SWITCHES, true);
+        r = enable_switches(source, i, true);
     }
     r = r < 0 ? r : enable_at_random_phases(source);
     if (r < 0) {
@@ -532,7 +541,7 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     opening->cpu = old;
     bool ticking = sampled && source->sampling;
     if (ticking) {
-        (void)perf_cpu_enable(cpu, PERF_CONSUMER_SWITCHES, true);
+        (void)enable_switches(source, index, true);
         (void)perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, true);
         cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
     }

@@ -243,3 +243,15 @@ int32_t proc_parse_id(const char *name)
     bool whole = parse_decimal(&name, &id) && *name == '\0';
     return whole && id > 0 && id <= INT32_MAX ? (int32_t)id : -1;
 }
+
+int proc_parse_times(const char *text, struct thread_reading *ret)
+{
+    uint64_t *const values[] = {&ret->run_ns, &ret->delay_ns, &ret->run_count};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        text += *text == ' ' && i > 0;
+        if (!parse_decimal(&text, values[i])) {
+            return -EBADMSG;
+        }
+    }
+    return *text == '\n' || *text == '\0' ? 0 : -EBADMSG;
+}

@@ -473,7 +473,8 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
                   int32_t pid)
 {
     struct queue *queue = &reader->queues[urgency];
-    const uint32_t account = pid == 0 ? 0 : process_owner(pid);
+    /* Of times the pid only says where they begin. */
+    const uint32_t account = pid == 0 || part == PROC_PART_TIMES ? 0 : process_owner(pid);
     if (part == PROC_PART_COMMAND && !may_be_covered(&reader->commands, account)) {
         return -EAGAIN;
     }

@@ -57,6 +57,8 @@ struct proc_read {
     size_t mapping_capacity;
     int32_t *pids;
     size_t pid_capacity;
+    struct thread_reading *times;
+    size_t time_capacity;
 };
 
 struct proc_read *proc_read_new(void)
@@ -79,6 +81,7 @@ struct proc_read *proc_read_free(struct proc_read *scan)
         free(scan->threads);
         free(scan->mappings);
         free(scan->pids);
+        free(scan->times);
         free(scan);
     }
     return NULL;
@@ -453,6 +456,86 @@ static int read_pids(struct proc_read *scan, struct proc_reading *reading)
     return r;
 }
 
+/* Reads the times of a thread, by its folder below `task_fd`. */
+static int add_times(struct proc_read *scan, int task_fd, int32_t tid, struct proc_reading *reading)
+{
+    char name[32];
+    char text[96];
+    (void)snprintf(name, sizeof name, "%" PRId32 "/schedstat", tid);
+    cleanup_(closep) int fd = openat(task_fd, name, O_RDONLY | O_CLOEXEC);
+    struct thread_reading times = {.tid = tid, .at_ns = clock_ns(CLOCK_BOOTTIME)};
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (size <= 0) {
+        return 0; /* it has exited meanwhile, or this kernel counts nothing */
+    }
+    text[size] = '\0';
+    if (proc_parse_times(text, &times) < 0) {
+        return 0;
+    }
+    if (grow(scan->times, scan->time_capacity, reading->time_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    scan->times[reading->time_count++] = times;
+    return 0;
+}
+
+/* Reads the times of a process's threads; a leader that is a zombie is none. */
+static int read_process_times(struct proc_read *scan, int32_t pid, struct proc_reading *reading)
+{
+    struct proc_stat stat = {0};
+    const size_t before = reading->time_count;
+    cleanup_(closep) int pid_fd = open_process(scan, pid);
+    if (pid_fd < 0 || read_stat(scan, pid_fd, &stat) < 0) {
+        return 0;
+    }
+    DIR *folder = open_folder(pid_fd, "task");
+    if (folder == NULL) {
+        return 0;
+    }
+    int r = 0;
+    const struct dirent *entry;
+    while (r == 0 && (entry = readdir(folder)) != NULL) {
+        int32_t tid = proc_parse_id(entry->d_name);
+        if (tid <= 0 || (tid == pid && (stat.state == 'Z' || stat.state == 'X'))) {
+            continue;
+        }
+        if (reading->time_count - before >= PROC_READ_THREADS_MAX) {
+            reading->cut = true;
+            break;
+        }
+        r = add_times(scan, dirfd(folder), tid, reading);
+    }
+    (void)closedir(folder);
+    for (size_t i = before; i < reading->time_count; i++) {
+        scan->times[i].pid = pid;
+    }
+    return r;
+}
+
+/* The kernel lists pids in their order. */
+static int read_times(struct proc_read *scan, int32_t from_pid, struct proc_reading *reading)
+{
+    DIR *folder = open_folder(scan->proc_fd, ".");
+    if (folder == NULL) {
+        return -errno;
+    }
+    int r = 0;
+    const struct dirent *entry;
+    while (r == 0 && reading->next_pid == 0 && (entry = readdir(folder)) != NULL) {
+        int32_t pid = proc_parse_id(entry->d_name);
+        if (pid <= 0 || pid < from_pid) {
+            continue;
+        }
+        if (reading->time_count >= PROC_READ_TIMES_FEW) {
+            reading->next_pid = pid;
+        } else {
+            r = read_process_times(scan, pid, reading);
+        }
+    }
+    (void)closedir(folder);
+    return r;
+}
+
 /* One huge process must not leave its buffers behind. */
 static void trim(struct proc_read *scan)
 {
@@ -467,6 +550,10 @@ static void trim(struct proc_read *scan)
     if (scan->thread_capacity * sizeof *scan->threads > BYTES_KEPT) {
         free(take_ptr(scan->threads));
         scan->thread_capacity = 0;
+    }
+    if (scan->time_capacity * sizeof *scan->times > BYTES_KEPT) {
+        free(take_ptr(scan->times));
+        scan->time_capacity = 0;
     }
     if (scan->pid_capacity * sizeof *scan->pids > BYTES_KEPT) {
         free(take_ptr(scan->pids));
@@ -491,7 +578,8 @@ static struct proc_reading *pack(const struct proc_read *scan, const struct proc
     const size_t mapping_bytes = process->mapping_count * sizeof *process->mappings;
     const size_t thread_bytes = process->thread_count * sizeof *process->threads;
     const size_t pid_bytes = reading->pid_count * sizeof *reading->pids;
-    size_t bytes = sizeof *reading + mapping_bytes + thread_bytes + pid_bytes;
+    const size_t time_bytes = reading->time_count * sizeof *reading->times;
+    size_t bytes = sizeof *reading + mapping_bytes + thread_bytes + pid_bytes + time_bytes;
     bytes += scan->cgroups.size + 1 + process->command_bytes;
     for (size_t i = 0; i < process->mapping_count; i++) {
         bytes += strlen(scan->mappings[i].path) + 1;
@@ -505,6 +593,7 @@ static struct proc_reading *pack(const struct proc_read *scan, const struct proc
     packed->bytes = bytes;
     struct mapping_description *mappings = put(&to, scan->mappings, mapping_bytes);
     packed->scan.mappings = mappings;
+    packed->times = put(&to, scan->times, time_bytes);
     packed->scan.threads = put(&to, scan->threads, thread_bytes);
     packed->pids = put(&to, scan->pids, pid_bytes);
     packed->cgroups = put(&to, scan->cgroups.bytes, scan->cgroups.size);
@@ -527,7 +616,9 @@ struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_re
     scan->maps.cut = false;
     scan->cgroups.size = 0;
     int r = -ESRCH;
-    if (request->part == PROC_PART_PIDS) {
+    if (request->part == PROC_PART_TIMES) {
+        r = read_times(scan, request->pid, &reading);
+    } else if (request->part == PROC_PART_PIDS) {
         r = read_pids(scan, &reading);
     } else if (request->pid > 0) {
         r = read_process(scan, request, &(struct guard){guard, userdata}, &reading);

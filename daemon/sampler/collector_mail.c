@@ -98,6 +98,11 @@ void collector_drain(struct collector *collector)
     request(collector, COLLECTOR_DRAIN);
 }
 
+void collector_read_times(struct collector *collector)
+{
+    request(collector, COLLECTOR_READ_TIMES);
+}
+
 void collector_quit(struct collector *collector)
 {
     request(collector, COLLECTOR_QUIT);
@@ -158,7 +163,7 @@ enum collector_event collector_take_event(struct collector *collector)
 {
     /* A drain is told before its finish is asked for: where both are there, the finish is an older
      * one. */
-    static const enum collector_event order[] = {COLLECTOR_HUNG, COLLECTOR_REPLACED,
+    static const enum collector_event order[] = {COLLECTOR_HUNG, COLLECTOR_REPLACED, COLLECTOR_READ,
                                                  COLLECTOR_FINISHED, COLLECTOR_DRAINED};
     enum collector_event taken = COLLECTOR_NOTHING;
     uint64_t ignored = 0;

@@ -27,6 +27,7 @@ enum collector_request {
     COLLECTOR_DRAIN = 2,
     COLLECTOR_FINISH = 4,
     COLLECTOR_QUIT = 8,
+    COLLECTOR_READ_TIMES = 16,
 };
 
 /* What the main thread has left since the last time. */

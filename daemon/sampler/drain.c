@@ -23,6 +23,7 @@
 #include "sink.h"
 #include "user_stack.h"
 #include "waiting_samples.h"
+#include "waits.h"
 
 #include <string.h>
 
@@ -57,6 +58,7 @@ struct drain {
     struct sinks sinks;
     struct resolver resolver;
     struct waiting_samples *held;
+    struct waits *waits; /* NULL: none are wanted */
     /* Tables come one by one, and each time the samples that wait for it are tried again: a part at
      * a time, or many tables and many samples would keep the rings waiting. */
     struct waiting_walk retry;
@@ -82,6 +84,34 @@ static bool make_sinks(struct drain *drain)
         drain->sinks.all[drain->sinks.count++] = sink;
     }
     return true;
+}
+
+static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record);
+
+static void handle_switch(size_t cpu_index, const struct perf_record *record, void *userdata)
+{
+    handle_sample(userdata, cpu_index, record);
+}
+
+static bool make_waits(struct drain *drain)
+{
+    struct perf_source *source = drain->config.source;
+    if (!source->config.has_waits) {
+        return true;
+    }
+    drain->waits = waits_new(&(struct waits_config){
+        .source = source,
+        .processes = drain->config.processes,
+        .feed = drain->feed,
+        .sinks = &drain->sinks,
+        .min_wait_ns = drain->config.min_wait_ns,
+        .take = handle_switch,
+        .userdata = drain,
+    });
+    for (size_t i = 0; drain->waits != NULL && i < source->cpu_count; i++) {
+        cpu_books_share(drain->books, i, waits_switches(drain->waits, i));
+    }
+    return drain->waits != NULL;
 }
 
 struct drain *drain_new(const struct drain_config *config)
@@ -119,13 +149,14 @@ struct drain *drain_new(const struct drain_config *config)
         .stack = &drain->stack,
         .deferring = config->source->deferring,
     };
-    return drain;
+    return make_waits(drain) ? drain : drain_free(drain);
 }
 
 struct drain *drain_free(struct drain *drain)
 {
     if (drain != NULL) {
         (void)sideband_feed_free(drain->feed);
+        (void)waits_free(drain->waits);
         (void)waiting_samples_free(drain->held);
         for (size_t i = 0; i < drain->sinks.count; i++) {
             (void)sink_free(drain->sinks.all[i]);
@@ -224,7 +255,13 @@ static enum resolution take_sample(struct drain *drain, size_t cpu_index,
         note_owner(drain, &resolved);
     }
     *wait = (struct sample_wait){resolved.wanted, resolved.awaited};
-    if (resolution == RESOLVED_NOW) {
+    if (resolution == RESOLVED_NOW && record->sample.wait != 0) {
+        const struct sink_doubts none = {0};
+        waits_resolve(drain->waits, record, &resolved);
+        if (resolved.wanted != 0) {
+            note_doubts(drain, &resolved, &none);
+        }
+    } else if (resolution == RESOLVED_NOW) {
         struct sink_doubts doubts = put_sample(drain, cpu_index, record, &resolved);
         if (resolved.wanted != 0) {
             note_doubts(drain, &resolved, &doubts);
@@ -301,6 +338,9 @@ size_t drain_held(struct drain *drain, uint64_t time_ns)
     drain->came.tables |= code == NULL ? 0 : code_map_poll(code);
     settle_expired(drain, time_ns);
     retry_held(drain);
+    if (drain->waits != NULL) {
+        waits_write(drain->waits);
+    }
     tell_owners(drain);
     return waiting_samples_count(drain->held);
 }
@@ -395,12 +435,18 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         refresh_rings(&source->cpus[i]);
     }
     cpu_books_refresh(drain->books);
+    if (drain->waits != NULL) {
+        waits_refresh(drain->waits);
+    }
     drain->quiet = !sideband_feed_queue(drain->feed);
     uint64_t reached_ns = 0;
     do {
         reached_ns = sideband_feed_apply(drain->feed, horizon_ns, MERGED_MAX, &drain->ahead_count);
         for (size_t i = 0; i < source->cpu_count; i++) {
             drain_samples(drain, i, reached_ns);
+        }
+        if (drain->waits != NULL) {
+            waits_merge(drain->waits, reached_ns);
         }
         tell_owners(drain);
         drain->ahead_count = 0;
@@ -413,17 +459,37 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     }
 }
 
+/* When sampling was enabled on the first CPU, or disabled. */
+static uint64_t moment_of_all(const struct drain *drain, bool is_end)
+{
+    const struct perf_source *source = drain->config.source;
+    uint64_t first_ns = UINT64_MAX;
+    for (size_t i = 0; i < source->cpu_count; i++) {
+        const struct perf_cpu *cpu = &source->cpus[i];
+        const uint64_t time_ns = is_end ? cpu->stopped_ns : cpu->started_ns;
+        first_ns = !cpu->absent && time_ns < first_ns ? time_ns : first_ns;
+    }
+    return first_ns;
+}
+
 void drain_start(struct drain *drain)
 {
     cpu_books_start(drain->books);
     drain->sampling = true;
     drain->ahead_count = 0;
+    if (drain->waits != NULL) {
+        waits_start(drain->waits, moment_of_all(drain, false));
+    }
 }
 
 void drain_stop(struct drain *drain)
 {
     cpu_books_end(drain->books);
     drain_all(drain, UINT64_MAX);
+    if (drain->waits != NULL) {
+        waits_stop(drain->waits, moment_of_all(drain, true));
+        tell_owners(drain);
+    }
     cpu_books_close(drain->books);
     drain->sampling = false;
 }
@@ -432,6 +498,9 @@ void drain_lose_cpu(struct drain *drain, size_t cpu_index, struct clock_moment n
 {
     if (cpu_index < drain->config.source->cpu_count) {
         uint64_t gone_ns = cpu_books_lose(drain->books, cpu_index, now);
+        if (drain->waits != NULL) {
+            waits_lose_cpu(drain->waits, cpu_index);
+        }
         sideband_feed_lose(drain->feed, cpu_index, gone_ns);
     }
 }
@@ -452,9 +521,29 @@ bool drain_is_empty(struct drain *drain, size_t cpu_index)
 void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint64_t gap_to_ns)
 {
     sideband_feed_renew(drain->feed, cpu_index, gap_to_ns);
+    if (drain->waits != NULL && cpu_index < drain->config.source->cpu_count) {
+        waits_return_cpu(drain->waits, cpu_index);
+    }
     if (enabled) {
         cpu_books_return(drain->books, cpu_index);
     }
+}
+
+void drain_read_times(struct drain *drain)
+{
+    if (drain->waits != NULL) {
+        waits_read_times(drain->waits);
+    }
+}
+
+bool drain_is_reading_times(const struct drain *drain)
+{
+    return drain->waits != NULL && waits_are_reading(drain->waits);
+}
+
+bool drain_write_threads(struct drain *drain, size_t sink)
+{
+    return drain->waits == NULL || waits_write_threads(drain->waits, sink);
 }
 
 struct sideband_feed *drain_feed(struct drain *drain)
@@ -472,6 +561,10 @@ struct counters drain_counters(struct drain *drain, size_t sink)
     counters_add(&sum, &written);
     counters_add(&sum, &sideband);
     counters_add(&sum, &processes.counters);
+    if (drain->waits != NULL) {
+        const struct counters waits = waits_counters(drain->waits);
+        counters_add(&sum, &waits);
+    }
     if (drain->config.code != NULL) {
         counters_add(&sum, code_map_counters(drain->config.code));
     }
@@ -481,6 +574,10 @@ struct counters drain_counters(struct drain *drain, size_t sink)
 struct books_cpu drain_books(const struct drain *drain, size_t sink, size_t cpu_index)
 {
     struct books_cpu books = cpu_books_line(drain->books, cpu_index);
+    const size_t first = drain->config.source->config.event_count;
+    for (size_t i = 0; drain->waits != NULL && i < PERF_WAIT_EVENTS; i++) {
+        waits_count(drain->waits, cpu_index, i, &books.events[first + i]);
+    }
     sink_count(drain->sinks.all[sink], cpu_index, &books);
     return books;
 }

@@ -54,6 +54,8 @@ struct proc_feed {
     struct command_right commands;
     proc_feed_command_fn on_command;
     void *userdata; /* of it */
+    proc_feed_times_fn on_times;
+    void *times_userdata;
     struct proc_pool *reader;
     struct {
         int32_t pid;
@@ -241,6 +243,17 @@ bool proc_feed_identify(struct proc_feed *readings, const struct process *proces
         note->identity_asked_ns = time_ns;
     }
     return process->identity_ns == 0 && note->identity_asked_ns != 0;
+}
+
+void proc_feed_read_times(struct proc_feed *readings, proc_feed_times_fn on_times, void *userdata)
+{
+    readings->on_times = on_times;
+    readings->times_userdata = userdata;
+}
+
+bool proc_feed_ask_times(struct proc_feed *readings, int32_t from_pid)
+{
+    return proc_pool_ask(readings->reader, PROC_LISTED, PROC_PART_TIMES, from_pid) >= 0;
 }
 
 void proc_feed_list_cgroups(struct proc_feed *readings)
@@ -492,6 +505,8 @@ bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns)
         } else if (reading->part == PROC_PART_CGROUPS) {
             cgroup_feed_take(readings->cgroups, reading);
             free(reading);
+        } else if (reading->part == PROC_PART_TIMES) {
+            readings->on_times(reading, readings->times_userdata);
         } else {
             take_process(readings, reading);
             (void)tell_list(readings, &readings->telling, UINT64_MAX);

@@ -52,6 +52,14 @@ void proc_feed_put_off(struct proc_feed *readings, const struct process *process
 bool proc_feed_identify(struct proc_feed *readings, const struct process *process,
                         uint64_t time_ns);
 
+/*
+ * Asks for the times of threads, of processes from `from_pid` on; the reading is given to `on_times`
+ * (taken), whatever its error. False: it cannot be asked for.
+ */
+typedef void (*proc_feed_times_fn)(struct proc_reading *reading, void *userdata);
+void proc_feed_read_times(struct proc_feed *readings, proc_feed_times_fn on_times, void *userdata);
+bool proc_feed_ask_times(struct proc_feed *readings, int32_t from_pid);
+
 /* Asks for a walk through the control groups where one is due. */
 void proc_feed_list_cgroups(struct proc_feed *readings);
 

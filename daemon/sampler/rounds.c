@@ -22,6 +22,7 @@
 #define QUIET_PERIOD_MS      25
 #define IDLE_PERIOD_MS       100
 #define FIRST_WALK_PERIOD_MS 1 /* while the first one is waited for */
+#define READING_PERIOD_MS    2 /* while times of threads are read, and waits stand still */
 #define SAMPLE_PERIOD_NS     (100 * NS_PER_MS)
 #define HORIZON_LAG_NS       NS_PER_MS /* between a record's time stamp and its being visible */
 #define HISTORY_NS           (NS_PER_S + DRAIN_HELD_NS)
@@ -47,6 +48,7 @@ struct rounds {
     uint64_t first_walk_limit_ns; /* it is waited for until then */
     bool running;
     bool stopping; /* drained, but for samples that are held */
+    bool reading_last_times; /* the main thread waits for that to stop */
     bool walk_due; /* sideband was lost since the last walk began */
     bool told_of_hang;
     uint64_t next_walk_ns;
@@ -81,6 +83,9 @@ static int next_round_ms(const struct rounds *rounds)
     if (!rounds->first_walk_done && clock_ns(CLOCK_BOOTTIME) < rounds->first_walk_limit_ns) {
         return FIRST_WALK_PERIOD_MS;
     }
+    if (drain_is_reading_times(rounds->drain)) {
+        return READING_PERIOD_MS;
+    }
     if (rounds->stopping || sideband_feed_is_walking(drain_feed(rounds->drain)) ||
         rounds->finishing_json != NULL) {
         return SIDEBAND_PERIOD_MS;
@@ -99,7 +104,8 @@ static bool wait_for_work(struct rounds *rounds)
                            next_round_ms(rounds));
     bool sample_ring = false;
     for (int i = 0; i < count; i++) {
-        sample_ring = sample_ring || events[i].data.u32 == PERF_CONSUMER_SAMPLES;
+        sample_ring = sample_ring || events[i].data.u32 == PERF_CONSUMER_SAMPLES ||
+                      events[i].data.u32 == PERF_CONSUMER_WAITS;
     }
     return sample_ring;
 }
@@ -143,7 +149,8 @@ static void try_finish(struct rounds *rounds, uint64_t time_ns)
     if (trace_names_pending(trace_of(rounds)) && time_ns < rounds->finish_limit_ns) {
         return;
     }
-    if (trace_finish(trace_of(rounds), rounds->finishing_json)) {
+    if (drain_write_threads(rounds->drain, SESSION_SINK) &&
+        trace_finish(trace_of(rounds), rounds->finishing_json)) {
         free(take_ptr(rounds->finishing_json));
         collector_post(rounds->collector, COLLECTOR_FINISHED);
     }
@@ -225,8 +232,12 @@ static int watch_cpu(const struct rounds *rounds, const struct perf_cpu *cpu)
     int r = 0;
     for (size_t i = 0; i < PERF_STREAMS_MAX && r == 0; i++) {
         const struct perf_stream *stream = &cpu->streams[i];
-        if (stream->consumer != PERF_CONSUMER_SWITCHES) {
-            r = watch(rounds, stream->fd, stream->consumer);
+        /* Switches are read together with what depends on them. */
+        bool has_waits = rounds->config.source->config.has_waits;
+        if (stream->consumer != PERF_CONSUMER_SWITCHES || has_waits) {
+            r = watch(rounds, stream->fd,
+                      stream->consumer == PERF_CONSUMER_SWITCHES ? PERF_CONSUMER_WAITS
+                                                                 : stream->consumer);
         }
     }
     return r;
@@ -285,6 +296,10 @@ static void run_round(struct rounds *rounds, unsigned requests, bool sample_ring
         start_sampling(rounds, time_ns);
         free(take_ptr(rounds->finishing_json)); /* the recording has not ended after all */
     }
+    if ((requests & COLLECTOR_READ_TIMES) != 0) {
+        drain_read_times(rounds->drain);
+        rounds->reading_last_times = true;
+    }
     if ((requests & COLLECTOR_DRAIN) != 0) {
         stop_sampling(rounds);
     } else if (rounds->running && (sample_ring || time_ns >= rounds->next_samples_ns ||
@@ -307,6 +322,10 @@ static void run_round(struct rounds *rounds, unsigned requests, bool sample_ring
     }
     publish(rounds);
     tell_of_hang(rounds);
+    if (rounds->reading_last_times && !drain_is_reading_times(rounds->drain)) {
+        rounds->reading_last_times = false;
+        collector_post(rounds->collector, COLLECTOR_READ);
+    }
     if (rounds->stopping && drained) {
         rounds->stopping = false;
         collector_post(rounds->collector, COLLECTOR_DRAINED);

@@ -9,7 +9,6 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "proc_feed.h"
 #include "sideband.h"
 
 #include <stdio.h>
@@ -526,6 +525,17 @@ void sideband_feed_walk(struct sideband_feed *feed)
 bool sideband_feed_is_walking(const struct sideband_feed *feed)
 {
     return proc_feed_is_walking(feed->readings);
+}
+
+void sideband_feed_read_times(struct sideband_feed *feed, proc_feed_times_fn on_times,
+                              void *userdata)
+{
+    proc_feed_read_times(feed->readings, on_times, userdata);
+}
+
+bool sideband_feed_ask_times(struct sideband_feed *feed, int32_t from_pid)
+{
+    return proc_feed_ask_times(feed->readings, from_pid);
 }
 
 bool sideband_feed_take_news(struct sideband_feed *feed)

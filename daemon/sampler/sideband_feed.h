@@ -10,6 +10,7 @@
 #include "filter.h"
 #include "kernel_code.h"
 #include "perf_source.h"
+#include "proc_feed.h"
 #include "process_table.h"
 #include "sample.h"
 #include "sink.h"
@@ -86,6 +87,10 @@ bool sideband_feed_take_rescan(struct sideband_feed *feed);
 /* Begins a walk of /proc, unless one is under way. */
 void sideband_feed_walk(struct sideband_feed *feed);
 bool sideband_feed_is_walking(const struct sideband_feed *feed);
+/* The times of threads: proc_feed.h. */
+void sideband_feed_read_times(struct sideband_feed *feed, proc_feed_times_fn on_times,
+                              void *userdata);
+bool sideband_feed_ask_times(struct sideband_feed *feed, int32_t from_pid);
 /* True when readings of /proc were merged since the last call. */
 bool sideband_feed_take_news(struct sideband_feed *feed);
 

@@ -189,6 +189,12 @@ struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct 
     return doubts;
 }
 
+bool sink_write_lines(struct sink *sink, const char *name, const char *text, size_t text_bytes)
+{
+    sink_tell_owners(sink);
+    return trace_write_lines(sink->config.trace, name, text, text_bytes);
+}
+
 void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample)
 {
     receive(sink, cpu_index, sample)->filtered++;
@@ -211,7 +217,8 @@ void sink_count(const struct sink *sink, size_t cpu_index, struct books_cpu *boo
     books->kept = written.kept;
     books->dropped = written.dropped;
     books->held = books->held > sunk[0].received ? books->held - sunk[0].received : 0;
-    for (uint32_t event = 1; event <= sink->config.source->config.event_count; event++) {
+    const uint32_t event_count = perf_source_sample_events(sink->config.source);
+    for (uint32_t event = 1; event <= event_count; event++) {
         struct books_event *line = &books->events[event - 1];
         written = trace_lane_counts(sink->config.trace, cpu_index, event);
         line->received = sunk[event].received;

@@ -69,9 +69,11 @@ struct sink_doubts {
     bool unmapped;  /* a chain that came later led to such an address */
 };
 /* Writes a sample that it wants. With `is_open` its stack is not known yet: the record says which
- * chain is to be waited for. */
+ * chain is to be waited for; else it may be NULL. */
 struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
                               bool is_open, struct sample *sample, struct process *process);
+/* Writes lines of JSON: trace_write_lines(). */
+bool sink_write_lines(struct sink *sink, const char *name, const char *text, size_t text_bytes);
 /* Counts a sample that it does not want. */
 void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample);
 

@@ -71,6 +71,12 @@ struct session {
     bool finished; /* names and books are in the buffer */
 };
 
+/* The clock and the events beside it, where there are any, without those of waits. */
+static size_t event_count(const struct session_config *config)
+{
+    return config->events.count == 0 && config->off_cpu.is_on ? 1 : config->events.count;
+}
+
 /* The member "events", by whose places samples name their events; empty where the clock is the one
  * event. Returned: free(). */
 static char *print_events(const struct session_config *config)
@@ -82,17 +88,25 @@ static char *print_events(const struct session_config *config)
     if (out == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < events->count; i++) {
-        const struct session_event *event = &events->all[i];
+    static const struct session_event clock = {.name = EVENT_CLOCK,
+                                               .code = {.type = EVENT_SOFTWARE}};
+    const size_t count = event_count(config);
+    for (size_t i = 0; i < count; i++) {
+        const struct session_event *event = events->count > 0 ? &events->all[i] : &clock;
         (void)fprintf(out,
                       "%s{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64 ",\"asked\":%s}",
-                      i == 0 ? ",\"events\":[" : ",", event->name, event_names_unit(&event->code),
+                      i == 0 ? ",\"events\":[" : ",",
+                      event->name, event_names_unit(&event->code),
                       i == 0              ? config->period_ns
                       : event->period > 0 ? event->period
                                           : 1,
                       i == 0 && !events->clock_is_asked ? "false" : "true");
     }
-    (void)fputs(events->count > 0 ? "]" : "", out);
+    for (size_t i = 0; config->off_cpu.is_on && i < SESSION_WAIT_EVENTS; i++) {
+        (void)fprintf(out, ",{\"event\":\"%s\",\"unit\":\"%s\",\"period\":1,\"asked\":true}",
+                      session_wait_events[i], SESSION_WAIT_UNIT);
+    }
+    (void)fputs(count > 0 ? "]" : "", out);
     return fclose(out) == 0 ? take_ptr(text) : NULL;
 }
 
@@ -258,6 +272,14 @@ static char *print_books(struct session *session, bool totals_only)
             .period = events->all[i].period,
         };
     }
+    for (size_t i = 0; session->source->config.has_waits && i < SESSION_WAIT_EVENTS; i++) {
+        books.events[books.event_count++] = (struct books_event_name){
+            .name = session_wait_events[i],
+            .unit = SESSION_WAIT_UNIT,
+            .period = 1,
+            .is_wait = true,
+        };
+    }
     collector_snapshot(session->collector, &books);
     return books_print(&books);
 }
@@ -282,6 +304,16 @@ static void finish_stop(struct session *session)
                                          session->params.callbacks.userdata);
 }
 
+/* The samples that there are will be drained. */
+static void end_sampling(struct session *session)
+{
+    int r = perf_source_disable_sampling(session->source);
+    if (r < 0) {
+        log_warning(r, "session %s: a CPU's event cannot be switched off, ignoring", session->id);
+    }
+    collector_drain(session->collector);
+}
+
 static int on_collector_event(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
     struct session *session = userdata;
@@ -292,6 +324,9 @@ static int on_collector_event(sd_event_source *source, int fd, uint32_t revents,
         switch (collector_take_event(session->collector)) {
         case COLLECTOR_DRAINED:
             finish_stop(session);
+            break;
+        case COLLECTOR_READ:
+            end_sampling(session);
             break;
         case COLLECTOR_FINISHED:
             /* In any other state it is that of a stop which a start has overtaken. */
@@ -325,6 +360,7 @@ static int begin_collecting(struct session *session)
         .unwind = session->config.unwind,
         .max_stack_depth = session->config.max_stack_depth,
         .held_bytes = session->held_bytes,
+        .min_wait_ns = (uint64_t)session->config.off_cpu.min_wait_us * 1000,
     };
     int r = perf_source_enable_sideband(session->source);
     if (r < 0) {
@@ -374,6 +410,12 @@ static uint32_t event_copy_bytes(const struct session_config *config,
                                                                    : config->stack_copy_bytes;
 }
 
+static uint32_t wait_copy_bytes(const struct session_config *config)
+{
+    const struct session_event switches = {.period = 1};
+    return event_copy_bytes(config, &switches);
+}
+
 /* The session's events beside the clock, with the numbers that their devices have here. */
 static int choose_events(const struct session *session,
                          struct perf_event_choice choices[PERF_EVENTS_MAX], size_t *ret_count,
@@ -421,6 +463,8 @@ static int open_source(struct session *session, struct fault *reterr)
         .cpu_count = cpu_count,
         .events = choices,
         .event_count = choice_count,
+        .has_waits = session->config.off_cpu.is_on,
+        .wait_copy_bytes = wait_copy_bytes(&session->config),
         .event_rate_max_hz = session->config.max_event_rate_hz,
         .period_ns = session->config.period_ns,
         .max_stack_depth = session->config.max_stack_depth,
@@ -431,6 +475,11 @@ static int open_source(struct session *session, struct fault *reterr)
         .kernel_stacks = session->config.kernel_stacks,
     };
     r = perf_source_open(&config, &session->source, reterr);
+    if (r == 0 && config.has_waits && !session->source->config.has_waits) {
+        return fault_set_member(reterr, "off_cpu",
+                                "needs the pids of all tasks, and the daemon is in a pid namespace "
+                                "of its own; start it outside, or leave the member out");
+    }
     if (r == 0) {
         take_plan(session);
     }
@@ -503,15 +552,18 @@ struct session *session_free(struct session *session)
     return NULL;
 }
 
-static int begin_stop(struct session *session, const char *by)
+/* The books of threads need what /proc says at the end of the run, which takes milliseconds. */
+static void begin_stop(struct session *session, const char *by)
 {
     session_cpus_look(session->cpus);
-    int r = perf_source_disable_sampling(session->source);
     session->duration_source = sd_event_source_disable_unref(session->duration_source);
     session->state = SESSION_STOPPING;
     session->stopped_by = by;
-    collector_drain(session->collector);
-    return r;
+    if (session->source->config.has_waits) {
+        collector_read_times(session->collector);
+    } else {
+        end_sampling(session);
+    }
 }
 
 static int on_max_duration(sd_event_source *source, uint64_t usec, void *userdata)
@@ -520,7 +572,7 @@ static int on_max_duration(sd_event_source *source, uint64_t usec, void *userdat
     (void)source;
     (void)usec;
     if (session->state == SESSION_RUNNING) {
-        (void)begin_stop(session, "max_duration");
+        begin_stop(session, "max_duration");
     }
     return 0;
 }
@@ -557,10 +609,7 @@ int session_stop(struct session *session, const char *by, struct fault *reterr)
         return fault_set(reterr, EBADFD, "the session is not running, it is %s",
                          session_state_name(session->state));
     }
-    int r = begin_stop(session, by);
-    if (r < 0) {
-        log_warning(r, "session %s: a CPU's event cannot be switched off, ignoring", session->id);
-    }
+    begin_stop(session, by);
     return 0;
 }
 

@@ -418,6 +418,23 @@ void trace_poll(struct trace *trace)
     }
 }
 
+bool trace_write_lines(struct trace *trace, const char *name, const char *text, size_t text_bytes)
+{
+    struct fxt_writer writer;
+    const size_t capacity_bytes = text_bytes + strlen(name) + 64;
+    const struct fxt_string string = {.text = name, .text_bytes = strlen(name)};
+    cleanup_(freep) uint64_t *group = malloc(capacity_bytes);
+    if (group == NULL) {
+        return false;
+    }
+    put_gathered(trace);
+    keep_room(trace, LOG_ROOM_NEEDED(trace->log_bytes));
+    fxt_writer_init(&writer, group, capacity_bytes);
+    fxt_write_named_data(&writer, &string, text, text_bytes);
+    return fxt_writer_ok(&writer) &&
+           definition_log_put_paid(trace->definitions, group, writer.used_bytes);
+}
+
 bool trace_names_pending(const struct trace *trace)
 {
     return trace_modules_pending(trace->modules);

@@ -27,6 +27,7 @@ struct record_request {
     bool whole_machine;
     bool kernel_stacks; /* asked for; neither: as the config says, else they are recorded */
     bool no_kernel_stacks;
+    bool has_waits;      /* of threads, beside the clock */
     bool is_native;      /* without packets for Perfetto */
     bool shows_books;    /* of each CPU */
     bool is_json;        /* the result is one JSON object */
@@ -99,6 +100,11 @@ option_take_fn event_take_list;
         'e', "event", "EVENT",                                                                                \
             "sampled beside the clock, by perf's name: cs,\npage-faults:1 (each), cycles@99 (Hz); by commas", \
             event_take_list, RECORD_AT(events), 0                                                             \
+    }
+#define OPTION_WALL                                                                                \
+    {                                                                                              \
+        0, "wall", NULL, "also what threads wait for, and for how long", options_flag,             \
+            RECORD_AT(has_waits), 0                                                                \
     }
 #define TARGET_OPTION(letter, name, argument, help, take)                                          \
     {                                                                                              \

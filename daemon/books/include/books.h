@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOOKS_EVENTS_MAX 7 /* beside the clock */
+#define BOOKS_EVENTS_MAX 9 /* beside the clock; with two of waits */
 
 /* What was counted of an event beside the clock, on one CPU:
  *     counted = (weight + lost) x period + unexplained
@@ -36,6 +36,11 @@ struct books_event {
     uint64_t held_back_ns; /* the same by the daemon, for more samples than a session may have */
     uint64_t enabled_ns;
     uint64_t running_ns; /* less than enabled_ns where it shares its counter with others */
+    /* Of waits, whose unit is ns: counted = weight + lost_weight + short_weight + unexplained. */
+    uint64_t lost_weight;  /* `lost` is how many waits were not certain */
+    uint64_t short_count;  /* waits that are summed alone */
+    uint64_t short_weight;
+    uint64_t bare; /* received without a sample of their beginning */
 };
 
 struct books_cpu {
@@ -63,6 +68,7 @@ struct books_event_name {
     const char *name; /* borrowed, with the next */
     const char *unit;
     uint64_t period; /* 0: it has a rate */
+    bool is_wait;    /* it is off-cpu or preempted */
 };
 
 struct books {

@@ -10,6 +10,7 @@
 #include "fault.h"
 #include "session_events.h"
 #include "session_notes.h"
+#include "session_off_cpu.h"
 #include "session_targets.h"
 
 #include <stdbool.h>
@@ -52,6 +53,7 @@ struct session_config {
     char cpus[SESSION_CPUS_BYTES];  /* a list for cpu_list_parse(); "": all that are online */
     struct session_targets targets; /* none: everything */
     struct session_events events;
+    struct session_off_cpu off_cpu; /* off */
     uint32_t max_event_rate_hz; /* the administrator's: no member */
     struct session_notes notes; /* what the parser has to say of the values */
 };

@@ -43,3 +43,6 @@ void fxt_write_drop_stats(struct fxt_writer *writer, const struct fxt_drop_stats
 #define FXT_DATA_BYTES_MAX ((size_t)32752)
 void fxt_write_data(struct fxt_writer *writer, enum fxt_known_string name, const void *payload,
                     size_t payload_bytes);
+/* The same under a name that stands in the record, if it has no index. */
+void fxt_write_named_data(struct fxt_writer *writer, const struct fxt_string *name,
+                          const void *payload, size_t payload_bytes);

@@ -69,6 +69,7 @@ struct perf_sample_view {
     uint64_t counted;          /* what the event has counted since it was opened; 0 where the layout
                                 * has none */
     uint64_t weight;           /* how much of that is this sample's, where its reader sets it */
+    uint64_t wait;             /* the wait that begins with it, where its reader sets it; 0: none */
     bool user_stack_cut;       /* all the room for the copy is full, so the stack may go on above;
                                 * else the kernel could read no further: no memory, or a page
                                 * that is not present */
@@ -116,6 +117,7 @@ struct perf_record {
         } lost;
         struct {
             bool out;
+            bool preempted;    /* out: the task could have run on */
             int32_t other_pid; /* next when out, previous when in; 0 is idle */
         } context_switch;
         struct {

@@ -41,6 +41,9 @@ struct perf_source_config {
     uint64_t period_ns;                     /* of the clock */
     const struct perf_event_choice *events; /* borrowed; beside the clock */
     size_t event_count;                     /* at most PERF_EVENTS_MAX */
+    bool has_waits;            /* each switch away from a task is sampled, and the records of switches
+                                * say which threads begin and end, too */
+    uint32_t wait_copy_bytes;  /* at most, of these samples */
     uint32_t event_rate_max_hz; /* samples a second of all of them on a CPU; 0: any. Its holder's */
     uint16_t
         max_stack_depth; /* frames; without copied stacks at most kernel.perf_event_max_stack */
@@ -75,6 +78,7 @@ enum perf_consumer {
     PERF_CONSUMER_SAMPLES,  /* what a CPU was at when an event's counter overflowed */
     PERF_CONSUMER_SIDEBAND, /* what processes do */
     PERF_CONSUMER_SWITCHES, /* which task a CPU went over to */
+    PERF_CONSUMER_WAITS,    /* where a task was when its CPU went over to another */
 };
 
 /* The places of the streams that every source has, in the arrays of its CPUs. */
@@ -82,6 +86,7 @@ enum perf_stream_kind {
     PERF_STREAM_CLOCK, /* the first of those that sample: its event has index 0 */
     PERF_STREAM_SIDEBAND,
     PERF_STREAM_SWITCHES,
+    PERF_STREAM_WAITS, /* where the config has them */
     PERF_STREAMS, /* then the events beside the clock, from index 1 on */
 };
 #define PERF_STREAMS_MAX (PERF_STREAMS + PERF_EVENTS_MAX)
@@ -148,6 +153,14 @@ struct perf_source {
     pthread_mutex_t mutex; /* over `sampling`, and what switches it on and off */
     bool sampling;         /* it is enabled: a CPU that comes back is sampled at once */
 };
+
+/* The highest index that a sample's event has: waits have two, behind the others. */
+#define PERF_WAIT_EVENTS 2
+static inline uint32_t perf_source_sample_events(const struct perf_source *source)
+{
+    return (uint32_t)source->config.event_count +
+           (source->config.has_waits ? PERF_WAIT_EVENTS : 0);
+}
 
 /* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */
 int perf_source_probe(struct perf_features *ret, struct fault *reterr);

@@ -7,6 +7,7 @@
  */
 
 #include "process_table.h"
+#include "thread_reading.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,3 +47,6 @@ int proc_parse_only_uid(const char *text, uint32_t *ret);
 
 /* A whole name in /proc as a pid or tid; -1: it is none. */
 int32_t proc_parse_id(const char *name);
+
+/* /proc/PID/task/TID/schedstat: sets the three counts of `ret`. 0 or -EBADMSG. */
+int proc_parse_times(const char *text, struct thread_reading *ret);

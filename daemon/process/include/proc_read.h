@@ -10,6 +10,7 @@
 
 #include "command_right.h"
 #include "process_table.h"
+#include "thread_reading.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #define PROC_READ_THREADS_MAX    8192               /* whose names are read of one process */
 #define PROC_READ_MAPS_BYTES_MAX ((size_t)16 << 20) /* of its maps */
 #define PROC_READ_PIDS_MAX       ((size_t)262144)
+#define PROC_READ_TIMES_FEW      ((size_t)512) /* with so many a reading of times ends */
 
 enum proc_part {
     PROC_PART_ALL,      /* of a process: names of threads, mappings, whose it is */
@@ -26,6 +28,7 @@ enum proc_part {
     PROC_PART_IDENTITY, /* whose it is alone: effective uid and, where asked for, cgroups */
     PROC_PART_PIDS,     /* the pids of all processes; `pid` is 0 */
     PROC_PART_CGROUPS,  /* the control groups that there are: proc_cgroups.h */
+    PROC_PART_TIMES,    /* of threads; of some processes, from the pid of the request on */
 };
 
 /* One reading, in one piece of memory: free(). */
@@ -45,6 +48,9 @@ struct proc_reading {
     const char *cgroups; /* the text of /proc/PID/cgroup, or "" */
     const int32_t *pids;
     size_t pid_count;
+    const struct thread_reading *times; /* in the order in which they were read */
+    size_t time_count;
+    int32_t next_pid; /* with which a next reading of times goes on; 0: that is all */
     const uint64_t *cgroup_ids; /* of the control groups that there are, */
     size_t cgroup_count;
     const char *cgroup_paths; /* and their paths in the same order, each with its NUL */

@@ -41,7 +41,7 @@ enum stack_closed {
     STACK_CLOSED_LIMIT = 5,   /* too many were waiting */
 };
 
-#define SAMPLE_EVENTS_MAX 8 /* of a session; the first is the clock */
+#define SAMPLE_EVENTS_MAX 10 /* of a session; the first is the clock, the last two are waits */
 
 struct cgroup;
 

@@ -25,6 +25,9 @@ struct collector *collector_free(struct collector *collector);
 
 /* Sampling has been enabled: samples come from now on. */
 void collector_resume(struct collector *collector);
+/* Sampling will be disabled: what /proc says of the times of threads is read for their books, which
+ * is given up after half a second -> COLLECTOR_READ. */
+void collector_read_times(struct collector *collector);
 /* Sampling has been disabled: everything that the rings hold goes into the trace ->
  * COLLECTOR_DRAINED. */
 void collector_drain(struct collector *collector);
@@ -49,6 +52,7 @@ enum collector_event {
     COLLECTOR_FINISHED,
     COLLECTOR_HUNG, /* once: reading /proc of collector_hung_pid() hangs */
     COLLECTOR_REPLACED,
+    COLLECTOR_READ,
 };
 int collector_fd(const struct collector *collector); /* borrowed; readable: an event */
 enum collector_event collector_take_event(struct collector *collector);

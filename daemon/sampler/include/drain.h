@@ -41,6 +41,7 @@ struct drain_config {
     enum session_unwind unwind;
     uint16_t max_stack_depth; /* user frames */
     size_t held_bytes;        /* for samples that wait */
+    uint64_t min_wait_ns;     /* shorter waits of threads are summed alone; where the source has any */
 };
 
 /* Returned; NULL when there is no memory. */
@@ -82,6 +83,13 @@ void drain_all(struct drain *drain, uint64_t horizon_ns);
 #define DRAIN_HELD_NS UINT64_C(2000000000)
 void drain_prefetch(struct drain *drain);
 size_t drain_held(struct drain *drain, uint64_t time_ns);
+
+/* Reads the times of all threads, if the source has waits; true while they are read, which is not
+ * for long. */
+void drain_read_times(struct drain *drain);
+bool drain_is_reading_times(const struct drain *drain);
+/* Writes the books of threads. False: there is no room in a sink's trace; call it again. */
+bool drain_write_threads(struct drain *drain, size_t sink);
 
 /* Its sideband and readings of /proc (borrowed), for what is not of one round. */
 struct sideband_feed;

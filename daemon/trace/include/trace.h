@@ -99,6 +99,10 @@ struct trace_lane_counts trace_lane_counts(const struct trace *trace, size_t cpu
  */
 void trace_poll(struct trace *trace);
 
+/* Writes whole lines of JSON (at most FXT_DATA_BYTES_MAX bytes) as a Data blob of a name. False:
+ * there is no room; call it again. Not between trace_sample() and trace_note() of one sample. */
+bool trace_write_lines(struct trace *trace, const char *name, const char *text, size_t text_bytes);
+
 /* True while sampled functions wait for their file's symbols. */
 bool trace_names_pending(const struct trace *trace);
 

@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Threads and waits are arrays with free lists; threads are found by a hash of their tid. A thread
+ * whose tid another has by now is found no more, but keeps its place for its line, until the table
+ * is full: then the one that ended first gives way.
+ *
+ * Nothing is made up. A thread of which no record tells is in a state that is assumed: blocked
+ * since the start, until its first record shows what it was. Where records of a CPU were lost, any
+ * thread that was on no CPU may have had that one meanwhile, and a thread that was on that one may
+ * have left it: such a time is in no sum, and such a wait is counted and not handed out.
+ */
+#include "wait_table.h"
+
+#include "quota.h"
+#include "seeded_hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS     WAIT_THREADS_MAX /* a power of two */
+#define SHARE_PARTS 2
+
+enum state {
+    STATE_ASSUMED, /* blocked since the run began, unless its first record shows that it ran */
+    STATE_RUNNING,
+    STATE_BLOCKED,
+    STATE_PREEMPTED,
+    STATE_NEW, /* it began, and had no CPU yet */
+    STATE_ENDED,
+};
+
+struct tracked {
+    int32_t pid;
+    int32_t tid;
+    uint32_t next;       /* in its bucket */
+    uint32_t next_ended; /* after this one */
+    uint32_t wait;       /* that is open; 0: none */
+    uint32_t account;
+    uint32_t cpu_index; /* where it runs */
+    enum state state;
+    bool is_hashed; /* it is found by its tid; one that has ended, until another has the tid: what
+                     * it does on its way out is not told */
+    uint64_t since_ns; /* it is in that state */
+    uint64_t losses;   /* of that CPU or, where it has none, of all, when the state began */
+    struct thread_run run;
+    struct thread_line line; /* of the runs that are over */
+};
+
+enum wait_state {
+    WAIT_FREE,
+    WAIT_BEGUN, /* its switch record comes yet */
+    WAIT_OPEN,
+    WAIT_ENDED,
+};
+
+struct wait_entry {
+    struct wait wait; /* first */
+    uint32_t generation;
+    uint32_t next; /* free, or on a list of ended ones */
+    uint32_t cpu_index;
+    enum wait_state state;
+    bool is_awaited; /* its origin comes yet */
+};
+
+struct cpu {
+    uint32_t first_ended;
+    uint32_t last_ended;
+    uint64_t losses;
+    struct wait_counts counts[WAIT_KINDS];
+};
+
+struct wait_table {
+    struct wait_table_config config;
+    struct quota living; /* threads, by account */
+    struct tracked *threads;
+    struct wait_entry *waits;
+    uint32_t *buckets;
+    uint32_t thread_count; /* places that were ever used, with 0, which is none */
+    uint32_t first_ended;  /* threads that ended, and keep their place */
+    uint32_t last_ended;
+    uint32_t free_wait;
+    uint32_t wait_count;
+    uint64_t losses; /* of all CPUs */
+    uint64_t start_ns;
+    bool is_running;
+    struct wait_thread_counts counts;
+    struct cpu cpus[];
+};
+
+struct wait_table *wait_table_new(const struct wait_table_config *config)
+{
+    struct wait_table *table =
+        calloc(1, sizeof *table + config->cpu_count * sizeof table->cpus[0]);
+    if (table == NULL) {
+        return NULL;
+    }
+    table->config = *config;
+    table->living.max = WAIT_THREADS_MAX - 1;
+    table->living.parts = SHARE_PARTS;
+    table->threads = calloc(WAIT_THREADS_MAX, sizeof *table->threads);
+    table->waits = calloc(WAITS_MAX, sizeof *table->waits);
+    table->buckets = calloc(BUCKETS, sizeof *table->buckets);
+    table->thread_count = 1;
+    table->wait_count = 1;
+    bool ok = table->threads != NULL && table->waits != NULL && table->buckets != NULL;
+    return ok ? table : wait_table_free(table);
+}
+
+struct wait_table *wait_table_free(struct wait_table *table)
+{
+    if (table != NULL) {
+        free(table->threads);
+        free(table->waits);
+        free(table->buckets);
+        free(table);
+    }
+    return NULL;
+}
+
+static uint32_t *bucket_of(struct wait_table *table, int32_t tid)
+{
+    return &table->buckets[seeded_hash(&tid, sizeof tid) % BUCKETS];
+}
+
+static void unlink_thread(struct wait_table *table, struct tracked *thread)
+{
+    uint32_t *link = bucket_of(table, thread->tid);
+    while (&table->threads[*link] != thread) {
+        link = &table->threads[*link].next;
+    }
+    *link = thread->next;
+    thread->is_hashed = false;
+}
+
+/* ---- waits ---- */
+
+static struct wait_entry *take_wait(struct wait_table *table)
+{
+    uint32_t place = table->free_wait;
+    if (place != 0) {
+        table->free_wait = table->waits[place].next;
+    } else if (table->wait_count < WAITS_MAX) {
+        place = table->wait_count++;
+    } else {
+        return NULL;
+    }
+    struct wait_entry *entry = &table->waits[place];
+    *entry = (struct wait_entry){.generation = entry->generation, .state = WAIT_BEGUN};
+    return entry;
+}
+
+static uint32_t place_of(const struct wait_table *table, const struct wait_entry *entry)
+{
+    return (uint32_t)(entry - table->waits);
+}
+
+/* A ticket of it is worth nothing from now on. Its stack is released by those who have it. */
+static void free_wait(struct wait_table *table, struct wait_entry *entry)
+{
+    entry->generation++;
+    entry->state = WAIT_FREE;
+    entry->next = table->free_wait;
+    table->free_wait = place_of(table, entry);
+}
+
+static struct wait_entry *find_wait(struct wait_table *table, uint64_t ticket)
+{
+    const uint32_t place = (uint32_t)ticket;
+    if (place == 0 || place >= table->wait_count) {
+        return NULL;
+    }
+    struct wait_entry *entry = &table->waits[place];
+    return entry->state != WAIT_FREE && entry->generation == ticket >> 32 ? entry : NULL;
+}
+
+static void list_ended(struct wait_table *table, struct wait_entry *entry)
+{
+    struct cpu *cpu = &table->cpus[entry->cpu_index];
+    const uint32_t place = place_of(table, entry);
+    entry->next = 0;
+    if (cpu->first_ended == 0) {
+        cpu->first_ended = place;
+    } else {
+        table->waits[cpu->last_ended].next = place;
+    }
+    cpu->last_ended = place;
+}
+
+uint64_t wait_table_begin(struct wait_table *table)
+{
+    struct wait_entry *entry = take_wait(table);
+    if (entry == NULL) {
+        return 0;
+    }
+    entry->is_awaited = true;
+    return (uint64_t)entry->generation << 32 | place_of(table, entry);
+}
+
+/* Of a wait that is not to be handed out. One whose origin is known has a stack, which goes with
+ * it: so it is listed all the same, as one of no length that is no one's. */
+static void drop_wait(struct wait_table *table, struct wait_entry *entry, size_t cpu_index)
+{
+    if (!entry->wait.has_origin || entry->wait.origin.stack == 0) {
+        free_wait(table, entry);
+        return;
+    }
+    entry->state = WAIT_ENDED;
+    entry->cpu_index = (uint32_t)cpu_index;
+    entry->wait.origin.wanted = 0;
+    entry->wait.from_ns = entry->wait.to_ns = 0;
+    list_ended(table, entry);
+}
+
+void wait_table_cancel(struct wait_table *table, uint64_t ticket)
+{
+    struct wait_entry *entry = find_wait(table, ticket);
+    if (entry != NULL && entry->state == WAIT_BEGUN) {
+        drop_wait(table, entry, 0);
+    }
+}
+
+bool wait_table_resolve(struct wait_table *table, uint64_t ticket, const struct wait_origin *origin)
+{
+    struct wait_entry *entry = find_wait(table, ticket);
+    if (entry == NULL || !entry->is_awaited) {
+        return false;
+    }
+    entry->is_awaited = false;
+    entry->wait.has_origin = true;
+    entry->wait.origin = *origin;
+    if (entry->state == WAIT_ENDED) {
+        table->cpus[entry->cpu_index].counts[entry->wait.kind].held_ns -=
+            entry->wait.to_ns - entry->wait.from_ns;
+        list_ended(table, entry);
+    }
+    return true;
+}
+
+/* ---- threads ---- */
+
+static uint64_t losses_of(const struct wait_table *table, const struct tracked *thread)
+{
+    return thread->state == STATE_RUNNING ? table->cpus[thread->cpu_index].losses : table->losses;
+}
+
+/* Whether nothing that was lost can have changed the thread's state. */
+static bool is_certain(const struct wait_table *table, const struct tracked *thread)
+{
+    return thread->losses == losses_of(table, thread);
+}
+
+static uint64_t *sum_of(struct thread_sums *sums, enum state state)
+{
+    switch (state) {
+    case STATE_RUNNING:
+        return &sums->running_ns;
+    case STATE_BLOCKED:
+    case STATE_ASSUMED:
+        return &sums->blocked_ns;
+    case STATE_PREEMPTED:
+    case STATE_NEW:
+        return &sums->preempted_ns;
+    case STATE_ENDED:
+        break;
+    }
+    return NULL;
+}
+
+/* The sums, with what has passed of the state that it is in. */
+static struct thread_sums sums_at(const struct wait_table *table, const struct tracked *thread,
+                                  uint64_t time_ns)
+{
+    struct thread_sums sums = thread->run.sums;
+    uint64_t *sum = sum_of(&sums, thread->state);
+    if (sum != NULL && time_ns > thread->since_ns && is_certain(table, thread)) {
+        *sum += time_ns - thread->since_ns;
+    }
+    return sums;
+}
+
+static void enter_state(struct wait_table *table, struct tracked *thread, enum state state,
+                        uint64_t time_ns)
+{
+    thread->run.sums = sums_at(table, thread, time_ns);
+    thread->state = state;
+    thread->since_ns = time_ns;
+    thread->losses = losses_of(table, thread);
+}
+
+/* The first record of a thread shows that it had a CPU since the run began: so it was, too, when
+ * /proc was read. */
+static void correct_assumption(struct tracked *thread, size_t cpu_index)
+{
+    struct thread_run *run = &thread->run;
+    thread->state = STATE_RUNNING;
+    thread->cpu_index = (uint32_t)cpu_index;
+    thread->losses = 0; /* the caller has seen that there were none */
+    if (run->has_first) {
+        run->first_sums =
+            (struct thread_sums){.running_ns = run->first.at_ns - thread->since_ns};
+    }
+}
+
+/* What is assumed is so since the run began, when nothing had been lost. */
+static void begin_run(struct wait_table *table, struct tracked *thread, enum state state,
+                      uint64_t time_ns)
+{
+    thread->run = (struct thread_run){.from_ns = time_ns};
+    thread->state = state;
+    thread->since_ns = time_ns;
+    thread->wait = 0;
+    thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
+}
+
+/* A place for a thread; NULL: there is none. */
+static struct tracked *take_thread(struct wait_table *table, uint32_t account)
+{
+    if (!quota_take(&table->living, account, 1)) {
+        table->counts.refused++;
+        return NULL;
+    }
+    if (table->thread_count < WAIT_THREADS_MAX) {
+        return &table->threads[table->thread_count++];
+    }
+    /* Fewer live than there are places, so another has ended. */
+    struct tracked *ended = &table->threads[table->first_ended];
+    table->first_ended = ended->next_ended;
+    table->counts.forgotten++;
+    if (ended->is_hashed) {
+        unlink_thread(table, ended);
+    }
+    return ended;
+}
+
+static struct tracked *add_thread(struct wait_table *table, int32_t pid, int32_t tid,
+                                 enum state state, uint64_t time_ns)
+{
+    uint32_t account = table->config.account(pid, time_ns, table->config.userdata);
+    struct tracked *thread = take_thread(table, account);
+    if (thread == NULL) {
+        return NULL;
+    }
+    uint32_t *bucket = bucket_of(table, tid);
+    *thread = (struct tracked){
+        .pid = pid,
+        .tid = tid,
+        .next = *bucket,
+        .account = account,
+        .is_hashed = true,
+        .line = {.pid = pid, .tid = tid},
+    };
+    begin_run(table, thread, state, time_ns);
+    *bucket = (uint32_t)(thread - table->threads);
+    return thread;
+}
+
+/* A run of the thread is over. */
+static void close_run(struct wait_table *table, struct tracked *thread, uint64_t time_ns)
+{
+    struct thread_run *run = &thread->run;
+    run->sums = sums_at(table, thread, time_ns);
+    run->to_ns = time_ns;
+    if (run->is_seen || run->has_first) {
+        thread_line_add(&thread->line, run);
+        table->config.describe(&thread->line, time_ns, table->config.userdata);
+    }
+}
+
+/* The thread has gone; its line stays while there is room. */
+static void end_thread(struct wait_table *table, struct tracked *thread, uint64_t time_ns)
+{
+    const uint32_t place = (uint32_t)(thread - table->threads);
+    if (thread->wait != 0) {
+        drop_wait(table, &table->waits[thread->wait], 0);
+        thread->wait = 0;
+    }
+    close_run(table, thread, time_ns);
+    thread->state = STATE_ENDED;
+    thread->next_ended = 0;
+    quota_give(&table->living, thread->account, 1);
+    if (table->first_ended == 0) {
+        table->first_ended = place;
+    } else {
+        table->threads[table->last_ended].next_ended = place;
+    }
+    table->last_ended = place;
+}
+
+/* Another has the tid of a thread, which may have ended unseen: when, is not known. */
+static void replace_thread(struct wait_table *table, struct tracked *thread, uint64_t time_ns)
+{
+    if (thread->state != STATE_ENDED) {
+        thread->losses = UINT64_MAX;
+        end_thread(table, thread, time_ns);
+    }
+    unlink_thread(table, thread);
+}
+
+/* The thread of a tid. One of another process had the tid before, and has gone unseen. */
+static struct tracked *find_thread(struct wait_table *table, int32_t pid, int32_t tid,
+                                  uint64_t time_ns)
+{
+    struct tracked *thread = NULL;
+    for (uint32_t i = *bucket_of(table, tid); i != 0; i = table->threads[i].next) {
+        if (table->threads[i].tid == tid) {
+            thread = &table->threads[i];
+            break;
+        }
+    }
+    if (thread != NULL && thread->pid != pid) {
+        replace_thread(table, thread, time_ns);
+        thread = NULL;
+    }
+    return thread;
+}
+
+/* Counts a wait that is over, and has it handed out if that is due. */
+static void end_wait(struct wait_table *table, struct tracked *thread, size_t cpu_index,
+                     enum wait_kind kind, uint64_t time_ns)
+{
+    struct wait_counts *counts = &table->cpus[cpu_index].counts[kind];
+    struct wait_entry *entry = thread->wait == 0 ? NULL : &table->waits[thread->wait];
+    const uint64_t from_ns = thread->since_ns;
+    const uint64_t length_ns = time_ns > from_ns ? time_ns - from_ns : 0;
+    thread->wait = 0;
+    counts->counted_ns += length_ns;
+    bool is_short = length_ns < table->config.min_wait_ns || length_ns == 0;
+    bool is_sure = is_certain(table, thread);
+    if (is_sure && !is_short && entry == NULL) {
+        entry = take_wait(table);
+        is_sure = entry != NULL;
+    }
+    if (!is_sure || is_short) {
+        *(is_sure ? &counts->short_count : &counts->uncertain_count) += 1;
+        *(is_sure ? &counts->short_ns : &counts->uncertain_ns) += length_ns;
+        if (entry != NULL) {
+            drop_wait(table, entry, cpu_index);
+        }
+        return;
+    }
+    entry->wait.pid = thread->pid;
+    entry->wait.tid = thread->tid;
+    entry->wait.kind = kind;
+    entry->wait.from_ns = from_ns;
+    entry->wait.to_ns = time_ns;
+    entry->state = WAIT_ENDED;
+    entry->cpu_index = (uint32_t)cpu_index;
+    thread->line.wanted |= entry->wait.has_origin ? entry->wait.origin.wanted : 0;
+    counts->bare_count += !entry->is_awaited && !entry->wait.has_origin;
+    if (entry->is_awaited) {
+        counts->held_ns += length_ns;
+    } else {
+        list_ended(table, entry);
+    }
+}
+
+/* The thread that a record tells of; NULL: there is no place for it, or it has ended. */
+static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, uint64_t time_ns)
+{
+    if (tid <= 0 || !table->is_running) {
+        return NULL;
+    }
+    struct tracked *thread = find_thread(table, pid, tid, time_ns);
+    if (thread == NULL) {
+        return add_thread(table, pid, tid, STATE_ASSUMED, table->start_ns);
+    }
+    return thread->state == STATE_ENDED ? NULL : thread;
+}
+
+void wait_table_out(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
+                    uint64_t time_ns, enum wait_kind kind, uint64_t ticket)
+{
+    struct tracked *thread = meet(table, pid, tid, time_ns);
+    struct wait_entry *entry = find_wait(table, ticket);
+    if (thread == NULL) {
+        wait_table_cancel(table, ticket);
+        return;
+    }
+    if (thread->state == STATE_ASSUMED && is_certain(table, thread)) {
+        correct_assumption(thread, cpu_index);
+    } else if (thread->state != STATE_RUNNING || thread->cpu_index != cpu_index) {
+        thread->losses = UINT64_MAX; /* the switch to it was lost */
+    }
+    if (thread->wait != 0) {
+        drop_wait(table, &table->waits[thread->wait], cpu_index);
+        thread->wait = 0;
+    }
+    thread->run.is_seen = true;
+    enter_state(table, thread, kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED, time_ns);
+    thread->line.voluntary += kind == WAIT_BLOCKED;
+    thread->line.involuntary += kind == WAIT_PREEMPTED;
+    if (entry != NULL && entry->state == WAIT_BEGUN) {
+        entry->state = WAIT_OPEN;
+        thread->wait = place_of(table, entry);
+    }
+}
+
+static void end_open_wait(struct wait_table *table, struct tracked *thread, size_t cpu_index,
+                          uint64_t time_ns)
+{
+    if (thread->state == STATE_BLOCKED || thread->state == STATE_ASSUMED) {
+        end_wait(table, thread, cpu_index, WAIT_BLOCKED, time_ns);
+    } else if (thread->state == STATE_PREEMPTED) {
+        end_wait(table, thread, cpu_index, WAIT_PREEMPTED, time_ns);
+    }
+}
+
+void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
+                   uint64_t time_ns)
+{
+    struct tracked *thread = meet(table, pid, tid, time_ns);
+    if (thread == NULL) {
+        return;
+    }
+    if (thread->state == STATE_RUNNING) {
+        thread->losses = UINT64_MAX; /* the switch from it was lost */
+    }
+    end_open_wait(table, thread, cpu_index, time_ns);
+    thread->run.is_seen = true;
+    enter_state(table, thread, STATE_RUNNING, time_ns);
+    thread->cpu_index = (uint32_t)cpu_index;
+    thread->losses = table->cpus[cpu_index].losses;
+}
+
+void wait_table_fork(struct wait_table *table, int32_t pid, int32_t tid, uint64_t time_ns)
+{
+    if (tid <= 0 || !table->is_running) {
+        return;
+    }
+    struct tracked *thread = find_thread(table, pid, tid, time_ns);
+    if (thread != NULL) {
+        replace_thread(table, thread, time_ns);
+    }
+    thread = add_thread(table, pid, tid, STATE_NEW, time_ns);
+    if (thread != NULL) {
+        thread->run.is_seen = true;
+        thread->run.has_first = true;
+        thread->run.first.at_ns = time_ns;
+    }
+}
+
+void wait_table_exit(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
+                     uint64_t time_ns)
+{
+    struct tracked *thread = meet(table, pid, tid, time_ns);
+    if (thread == NULL) {
+        return;
+    }
+    if (thread->state == STATE_ASSUMED && is_certain(table, thread)) {
+        correct_assumption(thread, cpu_index);
+    }
+    thread->run.is_seen = true;
+    end_thread(table, thread, time_ns);
+}
+
+void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, uint64_t time_ns)
+{
+    struct tracked *thread = pid > 0 && table->is_running ? find_thread(table, pid, pid, time_ns)
+                                                         : NULL;
+    if (thread == NULL || thread->state != STATE_ENDED) {
+        return;
+    }
+    unlink_thread(table, thread);
+    thread = add_thread(table, pid, pid, STATE_RUNNING, time_ns);
+    if (thread != NULL) {
+        thread->run.is_seen = true;
+        thread->cpu_index = (uint32_t)cpu_index;
+        thread->losses = table->cpus[cpu_index].losses;
+    }
+}
+
+void wait_table_lost(struct wait_table *table, size_t cpu_index)
+{
+    table->losses++;
+    table->cpus[cpu_index].losses++;
+}
+
+void wait_table_read(struct wait_table *table, const struct thread_reading *reading)
+{
+    struct tracked *thread = meet(table, reading->pid, reading->tid, reading->at_ns);
+    if (thread == NULL) {
+        return;
+    }
+    struct thread_run *run = &thread->run;
+    struct thread_sums sums = sums_at(table, thread, reading->at_ns);
+    if (!run->has_first) {
+        run->has_first = true;
+        run->first = *reading;
+        run->first_sums = sums;
+    } else {
+        run->has_last = true;
+        run->last = *reading;
+        run->last_sums = sums;
+    }
+}
+
+/* ---- runs ---- */
+
+void wait_table_start(struct wait_table *table, uint64_t time_ns)
+{
+    table->start_ns = time_ns;
+    table->is_running = true;
+    table->losses = 0;
+    for (size_t i = 0; i < table->config.cpu_count; i++) {
+        table->cpus[i].losses = 0;
+    }
+    for (uint32_t i = 1; i < table->thread_count; i++) {
+        struct tracked *thread = &table->threads[i];
+        if (thread->state != STATE_ENDED) {
+            begin_run(table, thread, STATE_ASSUMED, time_ns);
+        } else if (thread->is_hashed) {
+            unlink_thread(table, thread); /* another may have got the tid in the pause */
+        }
+    }
+}
+
+void wait_table_stop(struct wait_table *table, uint64_t time_ns)
+{
+    for (uint32_t i = 1; i < table->thread_count; i++) {
+        struct tracked *thread = &table->threads[i];
+        const struct thread_run *run = &thread->run;
+        if (thread->state == STATE_ENDED) {
+            continue;
+        }
+        bool never_ran = run->has_last && run->last.run_count == run->first.run_count &&
+                         run->last.run_ns == run->first.run_ns;
+        if (never_ran) {
+            thread->losses = losses_of(table, thread); /* whatever was lost */
+        }
+        if (run->is_seen || never_ran) {
+            end_open_wait(table, thread, 0, time_ns);
+        }
+        close_run(table, thread, time_ns);
+    }
+    table->is_running = false;
+}
+
+/* ---- what comes of it ---- */
+
+const struct wait *wait_table_next(struct wait_table *table, size_t cpu_index)
+{
+    struct cpu *cpu = &table->cpus[cpu_index];
+    if (cpu->first_ended == 0) {
+        return NULL;
+    }
+    struct wait_entry *entry = &table->waits[cpu->first_ended];
+    cpu->first_ended = entry->next;
+    return &entry->wait;
+}
+
+uint32_t wait_table_release(struct wait_table *table, const struct wait *wait)
+{
+    struct wait_entry *entry = &table->waits[(const struct wait_entry *)wait - table->waits];
+    uint32_t stack = wait->has_origin ? wait->origin.stack : 0;
+    free_wait(table, entry);
+    return stack;
+}
+
+struct wait_counts wait_table_counts(const struct wait_table *table, size_t cpu_index,
+                                     enum wait_kind kind)
+{
+    return table->cpus[cpu_index].counts[kind];
+}
+
+struct wait_thread_counts wait_table_thread_counts(const struct wait_table *table)
+{
+    return table->counts;
+}
+
+bool wait_table_line(const struct wait_table *table, uint32_t *place, struct thread_line *ret)
+{
+    while (++*place < table->thread_count) {
+        if (table->threads[*place].line.has_runs) {
+            *ret = table->threads[*place].line;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Threads by what their CPUs did with them: on a CPU, ready for one, or blocked. A wait is the time
+ * from a switch away from a thread to the next switch to it; each that ends is handed out. The
+ * thread's books close: wall = running + waiting + blocked + unexplained. Calls come in the order
+ * of time. Bounded: threads are shared among accounts (quota.h). Pure; belongs to the collector
+ * thread.
+ */
+
+#include "capacity.h"
+#include "thread_line.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WAIT_THREADS_MAX CAPACITY((uint32_t)65536)
+#define WAITS_MAX        CAPACITY((uint32_t)131072) /* open ones, and those that wait to be written */
+
+enum wait_kind {
+    WAIT_BLOCKED,
+    WAIT_PREEMPTED, /* it could have gone on */
+    WAIT_KINDS,
+};
+
+struct cgroup;
+
+/* Whose a wait is and where it began, as far as the sample of the switch said. */
+struct wait_origin {
+    unsigned wanted; /* sinks */
+    uint32_t stack;  /* of wait_stacks; 0: none */
+    const struct cgroup *cgroup;
+};
+
+struct wait {
+    int32_t pid;
+    int32_t tid;
+    enum wait_kind kind;
+    uint64_t from_ns;
+    uint64_t to_ns;
+    bool has_origin;
+    struct wait_origin origin;
+};
+
+/* Waits of a kind that ended on a CPU, or were open at the end: counted = the weight of all that
+ * were handed out + short + uncertain + held. */
+struct wait_counts {
+    uint64_t counted_ns;
+    uint64_t short_count; /* below the least length */
+    uint64_t short_ns;
+    uint64_t uncertain_count; /* records were lost meanwhile, or there was no place */
+    uint64_t uncertain_ns;
+    uint64_t bare_count; /* handed out without an origin */
+    uint64_t held_ns;    /* ended, and the origin comes yet */
+};
+
+struct wait_table;
+
+/* The account of a process, as far as it is known. */
+typedef uint32_t (*wait_account_fn)(int32_t pid, uint64_t time_ns, void *userdata);
+/* Sets what else is known of the line's thread at a time: its name, and which sinks want it. */
+typedef void (*wait_describe_fn)(struct thread_line *line, uint64_t time_ns, void *userdata);
+
+struct wait_table_config {
+    size_t cpu_count;
+    uint64_t min_wait_ns;
+    wait_account_fn account;
+    wait_describe_fn describe;
+    void *userdata; /* of both */
+};
+
+/* Returned; NULL when there is no memory, of which it takes what it uses. */
+struct wait_table *wait_table_new(const struct wait_table_config *config);
+struct wait_table *wait_table_free(struct wait_table *table);
+
+/* A run begins; it ends, and with it all open waits, as far as they have come. */
+void wait_table_start(struct wait_table *table, uint64_t time_ns);
+void wait_table_stop(struct wait_table *table, uint64_t time_ns);
+
+/*
+ * A sample of a switch away from a thread: a wait may begin. Returns its ticket, 0: there is no
+ * place. Either wait_table_out() or wait_table_cancel() follows. wait_table_resolve() says the
+ * origin at any time, even when the wait is over. It returns false when nothing is known of the
+ * ticket any more: the stack is the caller's to release.
+ */
+uint64_t wait_table_begin(struct wait_table *table);
+void wait_table_cancel(struct wait_table *table, uint64_t ticket);
+bool wait_table_resolve(struct wait_table *table, uint64_t ticket,
+                        const struct wait_origin *origin);
+
+/* A CPU (index into the source's) went over from a thread, or to one. `ticket` may be 0. */
+void wait_table_out(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
+                    uint64_t time_ns, enum wait_kind kind, uint64_t ticket);
+void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
+                   uint64_t time_ns);
+void wait_table_fork(struct wait_table *table, int32_t pid, int32_t tid, uint64_t time_ns);
+void wait_table_exit(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
+                     uint64_t time_ns);
+/* An exec: its thread is the leader from now on. */
+void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, uint64_t time_ns);
+/* Records of a CPU were lost. */
+void wait_table_lost(struct wait_table *table, size_t cpu_index);
+/* What /proc said of a thread. */
+void wait_table_read(struct wait_table *table, const struct thread_reading *reading);
+
+/*
+ * The next wait that has ended on a CPU and whose origin is known or does not come; NULL: none. It
+ * is borrowed until wait_table_release(), which follows.
+ */
+const struct wait *wait_table_next(struct wait_table *table, size_t cpu_index);
+/* Returns the stack that is the caller's to release, 0: none. */
+uint32_t wait_table_release(struct wait_table *table, const struct wait *wait);
+
+struct wait_counts wait_table_counts(const struct wait_table *table, size_t cpu_index,
+                                     enum wait_kind kind);
+
+/* Of the whole session. */
+struct wait_thread_counts {
+    uint64_t refused;   /* threads without a place: nothing is known of them */
+    uint64_t forgotten; /* that had exited, and whose place others took */
+};
+struct wait_thread_counts wait_table_thread_counts(const struct wait_table *table);
+
+/* The lines of all threads, after a stop: `*place` is 0 at first, and is moved on. Returns false
+ * when there is none left. */
+bool wait_table_line(const struct wait_table *table, uint32_t *place, struct thread_line *ret);

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits and books of threads in a recording, against what their program measured itself.
+
+off_cpu.py KIND SOURCE TRUTH DUMP: KIND and TRUTH are those of known_waits, SOURCE is where the books must come from,
+DUMP is `profctl dump --json` of a recording with off_cpu.
+"""
+import json
+import sys
+
+OFF_CPU, PREEMPTED = 1, 2
+WAITS_IN = {"nap": ["wait_in_nap"], "pipe": ["wait_in_nap", "wait_in_pipe"], "lock": ["wait_in_nap", "wait_for_lock"],
+            "disk": ["wait_for_disk"], "share": []}
+WITHIN = 0.005  # of wall
+TICK_NS = 10_000_000
+NAMES = "pid tid from_ns to_ns wait_ns cpu_ns delay_ns voluntary involuntary".split()
+
+
+def read_truth(path):
+    functions, threads = {}, []
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            kind, name, *words = line.split()
+            if kind == "function":
+                functions[name] = tuple(int(word, 16) for word in words)
+            elif kind == "thread":
+                threads.append({"name": name, **dict(zip(NAMES, map(int, words)))})
+    return functions, threads
+
+
+def read_dump(path):
+    samples, stacks, data, lines = [], {}, {}, {}
+    with open(path, encoding="utf-8") as file:
+        for text in file:
+            record = json.loads(text)
+            if record["record"] == "data" and record["name"] == "cpu-profilerd.threads":
+                lines[record["value"]["tid"]] = record["value"]
+            elif record["record"] == "data":
+                data[record["name"].partition(".")[2]] = record["value"]
+            elif record["record"] == "sample":
+                if "continuation_completion" in record:
+                    stacks[record["continuation_completion"]] = record.get("user_stack", [])
+                if record.get("event", 0) > 0:
+                    samples.append(record)
+    for sample in samples:
+        rest = stacks.get(sample.get("continuation"), [])
+        sample["stack"] = [int(word, 16) for word in sample.get("user_stack", []) + rest]
+    return samples, data, lines
+
+
+def ms(time_ns):
+    return f"{time_ns / 1e6:.3f}"
+
+
+def near(what, value, truth, wall):
+    off = abs(value - truth) / wall
+    print(f"  {what:<24} {ms(value):>12} ms, measured {ms(truth):>12} ms: {100 * off:.3f} % of wall apart")
+    assert off <= WITHIN, what
+
+
+def judge_samples(kind, functions, thread, samples):
+    """What ended while the thread measured, but for its last moments, where it tells what it measured."""
+    own = [s for s in samples if s["tid"] == thread["tid"] and thread["from_ns"] < s["time_ns"] <= thread["to_ns"]]
+    wall = thread["to_ns"] - thread["from_ns"]
+    blocked = sum(s["weight"] for s in own if s["event"] == OFF_CPU)
+    preempted = sum(s["weight"] for s in own if s["event"] == PREEMPTED)
+    if kind == "share":
+        near("preempted, by samples", preempted, thread["delay_ns"], wall)
+    else:
+        # A wait's end by the clock comes when the thread has its CPU again, as a switch does; where it was preempted
+        # within, that is in the measured time, too.
+        inside = sum(s["weight"] for s in own if s["event"] == PREEMPTED and is_in(kind, functions, s))
+        near("off-cpu, by samples", blocked + inside, thread["wait_ns"], wall)
+    named = sum(s["weight"] for s in own if s["event"] == OFF_CPU and is_in(kind, functions, s))
+    print(f"  {len(own)} samples; {100 * named / max(blocked, 1):.2f} % of the blocked time in {WAITS_IN[kind]}")
+    # Else the thread waits in its start and, for a moment, for the kernel.
+    assert kind == "share" or named >= 0.99 * blocked, kind
+
+
+def is_in(kind, functions, sample):
+    return any(functions[name][0] < address <= functions[name][1] for name in WAITS_IN[kind] for address in sample["stack"])
+
+
+def judge_line(source, thread, line, steal):
+    wall, waiting = line["wall_ns"], line["waiting_ns"]
+    blocked = wall - thread["cpu_ns"] - thread["delay_ns"]
+    print(f"  books, by {line['source']}: wall {ms(wall)} running {ms(line['running_ns'])} waiting {ms(waiting)} "
+          f"blocked {ms(line['blocked_ns'])} unexplained {ms(line['unexplained_ns'])}")
+    assert line["source"] == source, line
+    assert wall == line["running_ns"] + waiting + line["blocked_ns"] + line["unexplained_ns"]
+    # The scheduler counts nothing for a thread while the hypervisor has its CPU, which is known to 10 ms.
+    assert abs(line["unexplained_ns"]) <= 0.001 * wall + steal + TICK_NS, "unexplained"
+    near("running", line["running_ns"], thread["cpu_ns"], wall)
+    if source == "schedstat":
+        near("waiting", waiting, thread["delay_ns"], wall)
+        near("blocked", line["blocked_ns"], blocked, wall)
+    else:
+        near("waiting and blocked", waiting + line["blocked_ns"], thread["delay_ns"] + blocked, wall)
+
+
+def judge_books(data, samples):
+    for number, event in enumerate(data["books"]["events"], 1):
+        total = event["total"]
+        assert total["kept"] == sum(1 for s in samples if s["event"] == number), event
+        assert total["received"] == total["kept"] + total["filtered"] + total["dropped"], event
+        assert total["unexplained"] == 0, event
+        assert total["counted"] == total["sampled"] + total["short_ns"] + total["lost_ns"], event
+        print(f"{event['event']}: {total['received']} waits, {total['kept']} kept, {total['short']} short, "
+              f"{total['lost']} uncertain, {total['without_stack']} without a stack")
+
+
+def main():
+    kind, source = sys.argv[1:3]
+    functions, threads = read_truth(sys.argv[3])
+    samples, data, lines = read_dump(sys.argv[4])
+    events = data["session"]["events"]
+    assert [(e["event"], e["unit"]) for e in events] == [("cpu-clock", "ns"), ("off-cpu", "ns"), ("preempted", "ns")], events
+    judge_books(data, samples)
+    assert threads, "the program has told nothing"
+    for thread in threads:
+        print(f"{kind}, {thread['name']} thread {thread['tid']}")
+        judge_samples(kind, functions, thread, samples)
+        judge_line(source, thread, lines[thread["tid"]], data["books"]["total"]["steal_ns"])
+
+
+main()
