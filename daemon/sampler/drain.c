@@ -532,7 +532,7 @@ void drain_return_cpu(struct drain *drain, size_t cpu_index, bool enabled, uint6
 void drain_read_times(struct drain *drain)
 {
     if (drain->waits != NULL) {
-        waits_read_times(drain->waits);
+        waits_read_times(drain->waits, true);
     }
 }
 

@@ -576,7 +576,7 @@ void wait_table_lost(struct wait_table *table, size_t cpu_index)
     table->cpus[cpu_index].losses++;
 }
 
-void wait_table_read(struct wait_table *table, const struct thread_reading *reading)
+void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last)
 {
     struct tracked *thread = meet(table, reading->pid, reading->tid, reading->at_ns);
     if (thread == NULL) {
@@ -584,11 +584,11 @@ void wait_table_read(struct wait_table *table, const struct thread_reading *read
     }
     struct thread_run *run = &thread->run;
     struct thread_sums sums = sums_at(table, thread, reading->at_ns);
-    if (!run->has_first) {
+    if (!is_last && !run->has_first) {
         run->has_first = true;
         run->first = *reading;
         run->first_sums = sums;
-    } else {
+    } else if (is_last && run->has_first) {
         run->has_last = true;
         run->last = *reading;
         run->last_sums = sums;

@@ -102,8 +102,8 @@ void wait_table_exit(struct wait_table *table, size_t cpu_index, int32_t pid, in
 void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, uint64_t time_ns);
 /* Records of a CPU were lost. */
 void wait_table_lost(struct wait_table *table, size_t cpu_index);
-/* What /proc said of a thread. */
-void wait_table_read(struct wait_table *table, const struct thread_reading *reading);
+/* What /proc said of a thread, as the run began or, with `is_last`, as it ends. */
+void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last);
 
 /*
  * The next wait that has ended on a CPU and whose origin is known or does not come; NULL: none. It

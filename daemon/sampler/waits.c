@@ -61,6 +61,7 @@ struct waits {
     struct proc_reading *last_reading;
     size_t merged_count; /* of the first */
     bool is_reading;
+    bool is_last;     /* as the run ends */
     uint64_t walk_ns; /* when the reading of all of them began */
     uint64_t asked_ns;
     size_t read_count;
@@ -174,9 +175,10 @@ static void ask_times(struct waits *waits, int32_t from_pid)
     waits->is_reading = sideband_feed_ask_times(waits->config.feed, from_pid);
 }
 
-void waits_read_times(struct waits *waits)
+void waits_read_times(struct waits *waits, bool is_last)
 {
     if (!waits->is_reading) {
+        waits->is_last = is_last;
         waits->walk_ns = clock_ns(CLOCK_BOOTTIME);
         waits->read_count = 0;
         ask_times(waits, 0);
@@ -193,6 +195,7 @@ static void take_times(struct proc_reading *reading, void *userdata)
     struct waits *waits = userdata;
     const int32_t next_pid = reading->error == 0 ? reading->next_pid : 0;
     reading->next = NULL;
+    reading->is_last = waits->is_last;
     waits->is_reading = false;
     waits->read_count += reading->error == 0 ? reading->time_count : 0;
     if (reading->error != 0 || !waits->is_running) {
@@ -435,7 +438,8 @@ static void take_all(struct waits *waits, uint64_t horizon_ns)
             if (reading_ns > horizon_ns) {
                 return;
             }
-            wait_table_read(waits->table, &waits->first_reading->times[waits->merged_count++]);
+            wait_table_read(waits->table, &waits->first_reading->times[waits->merged_count++],
+                            waits->first_reading->is_last);
             continue;
         }
         if (first_ns > horizon_ns) {
@@ -561,7 +565,7 @@ void waits_start(struct waits *waits, uint64_t time_ns)
     waits->is_running = true;
     waits->started_ns = time_ns;
     wait_table_start(waits->table, time_ns);
-    waits_read_times(waits);
+    waits_read_times(waits, false);
 }
 
 void waits_stop(struct waits *waits, uint64_t time_ns)

@@ -59,7 +59,7 @@ void waits_resolve(struct waits *waits, const struct perf_record *record,
                    const struct resolved *resolved);
 
 /* Reads the times of all threads, for the books of each: when a run begins, and before it ends. */
-void waits_read_times(struct waits *waits);
+void waits_read_times(struct waits *waits, bool is_last);
 bool waits_are_reading(const struct waits *waits);
 
 /* Fills in a line of the books of a CPU: of waits of a kind, in the order of their events. */

@@ -9,7 +9,7 @@ import sys
 
 OFF_CPU, PREEMPTED = 1, 2
 WAITS_IN = {"nap": ["wait_in_nap"], "pipe": ["wait_in_nap", "wait_in_pipe"], "lock": ["wait_in_nap", "wait_for_lock"],
-            "disk": ["wait_for_disk"], "share": []}
+            "disk": ["wait_for_disk", "wait_in_nap"], "share": []}
 WITHIN = 0.005  # of wall
 TICK_NS = 10_000_000
 NAMES = "pid tid from_ns to_ns wait_ns cpu_ns delay_ns voluntary involuntary".split()
@@ -51,14 +51,15 @@ def ms(time_ns):
     return f"{time_ns / 1e6:.3f}"
 
 
-def near(what, value, truth, wall):
-    off = abs(value - truth) / wall
-    print(f"  {what:<24} {ms(value):>12} ms, measured {ms(truth):>12} ms: {100 * off:.3f} % of wall apart")
-    assert off <= WITHIN, what
+def near(what, value, truth, wall, steal=0):
+    off = abs(value - truth)
+    print(f"  {what:<24} {ms(value):>12} ms, measured {ms(truth):>12} ms: {100 * off / wall:.3f} % of wall apart")
+    assert off <= WITHIN * wall + steal, what
 
 
-def judge_samples(kind, functions, thread, samples):
-    """What ended while the thread measured, but for its last moments, where it tells what it measured."""
+def judge_samples(kind, functions, thread, samples, steal):
+    """What ended while the thread measured, but for its last moments, where it tells what it measured. While the
+    hypervisor has its CPU a thread has no CPU time, so it takes that for waiting; the CPU's switches do not."""
     own = [s for s in samples if s["tid"] == thread["tid"] and thread["from_ns"] < s["time_ns"] <= thread["to_ns"]]
     wall = thread["to_ns"] - thread["from_ns"]
     blocked = sum(s["weight"] for s in own if s["event"] == OFF_CPU)
@@ -69,15 +70,19 @@ def judge_samples(kind, functions, thread, samples):
         # A wait's end by the clock comes when the thread has its CPU again, as a switch does; where it was preempted
         # within, that is in the measured time, too.
         inside = sum(s["weight"] for s in own if s["event"] == PREEMPTED and is_in(kind, functions, s))
-        near("off-cpu, by samples", blocked + inside, thread["wait_ns"], wall)
+        near("off-cpu, by samples", blocked + inside, thread["wait_ns"], wall, steal)
     named = sum(s["weight"] for s in own if s["event"] == OFF_CPU and is_in(kind, functions, s))
     print(f"  {len(own)} samples; {100 * named / max(blocked, 1):.2f} % of the blocked time in {WAITS_IN[kind]}")
     # Else the thread waits in its start and, for a moment, for the kernel.
     assert kind == "share" or named >= 0.99 * blocked, kind
 
 
+def within(address, code):
+    return code[0] < address <= code[1]
+
+
 def is_in(kind, functions, sample):
-    return any(functions[name][0] < address <= functions[name][1] for name in WAITS_IN[kind] for address in sample["stack"])
+    return any(within(address, functions[name]) for name in WAITS_IN[kind] for address in sample["stack"])
 
 
 def judge_line(source, thread, line, steal):
@@ -116,10 +121,15 @@ def main():
     assert [(e["event"], e["unit"]) for e in events] == [("cpu-clock", "ns"), ("off-cpu", "ns"), ("preempted", "ns")], events
     judge_books(data, samples)
     assert threads, "the program has told nothing"
+    seen, steal = set(), data["books"]["total"]["steal_ns"]
+    print(f"the hypervisor took {ms(steal)} ms")
     for thread in threads:
         print(f"{kind}, {thread['name']} thread {thread['tid']}")
-        judge_samples(kind, functions, thread, samples)
-        judge_line(source, thread, lines[thread["tid"]], data["books"]["total"]["steal_ns"])
+        judge_samples(kind, functions, thread, samples, steal)
+        seen |= {name for name in WAITS_IN[kind] for s in samples
+                 if s["tid"] == thread["tid"] and any(within(a, functions[name]) for a in s["stack"])}
+        judge_line(source, thread, lines[thread["tid"]], steal)
+    assert seen == set(WAITS_IN[kind]), seen
 
 
 main()

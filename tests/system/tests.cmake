@@ -109,6 +109,7 @@ lab_test(capabilities) # gives its programs a low priority
 hanging_test(unanswered_stat) # an older daemon that looks at its programs would hang
 lone_test(table_shares) # fills the table of every daemon
 lone_test(crowded_proc) # takes the readers of every daemon
+lone_test(off_cpu) # no wait may be lost of bursts
 lone_test(events) # no sample may be lost of bursts
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # needs both CPUs, and weighs the daemon's memory

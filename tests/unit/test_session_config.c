@@ -29,6 +29,7 @@ static void assert_equal_configs(const struct session_config *a, const struct se
     assert_int_equal(a->exclude_self, b->exclude_self);
     assert_int_equal(a->buffer_kib_per_cpu, b->buffer_kib_per_cpu);
     assert_int_equal(a->max_duration_s, b->max_duration_s);
+    assert_memory_equal(&a->off_cpu, &b->off_cpu, sizeof a->off_cpu);
     assert_memory_equal(&a->targets, &b->targets, sizeof a->targets);
     assert_int_equal(a->events.count, b->events.count);
     assert_int_equal(a->events.clock_is_asked, b->events.clock_is_asked);
@@ -105,7 +106,7 @@ TEST(fills_in_defaults)
     "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294]," \
     "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"],\"units\":[\"d.service\"]},"                     \
     "\"events\":[{\"event\":\"faults:u\",\"period\":7},{\"event\":\"cs\",\"frequency_hz\":9}],"     \
-    "\"exclude_self\":false,"                                                                       \
+    "\"off_cpu\":{\"min_wait_us\":5,\"max_cost_percent\":7},\"exclude_self\":false,"               \
     "\"cpus\":\"0-1\",\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
 
 TEST(reads_every_member)

@@ -5,7 +5,8 @@
  *   nap    a thread sleeps and works by turns, in wait_in_nap() and work()
  *   pipe   a process waits for bytes of another, in wait_in_pipe()
  *   lock   four threads take one mutex and sleep with it, in wait_for_lock() and wait_in_nap()
- *   disk   a thread writes a file through to its disk, in wait_for_disk()
+ *   disk   a thread writes a file through to its disk and sleeps, in wait_for_disk() and
+ *          wait_in_nap()
  *   share  two threads spin on one CPU, in work()
  *
  * Prints where the code of each function lies, as `function NAME start end`; and for each thread,
@@ -51,6 +52,7 @@ struct own {
 static uint64_t deadline_ns;
 static bool exits;
 static int file_fd = -1;
+static int pipe_fds[2];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t now_ns(void)
@@ -183,6 +185,7 @@ static void *sync_file(void *name)
             exit(1);
         }
         wait_for_disk(&own);
+        wait_in_nap(&own);
     }
     end(&own);
     return NULL;
@@ -212,32 +215,38 @@ static void run_threads(void *(*body)(void *), const char *const *names, size_t 
     }
 }
 
-/* The child waits for what the parent sends after each nap. */
-static void run_pipe(void)
+static void *fill_pipe(void *name)
 {
-    int fds[2];
     struct own own;
-    if (pipe(fds) != 0) {
+    begin(&own, name);
+    while (!workload_time_is_up(deadline_ns)) {
+        wait_in_nap(&own);
+        (void)!write(pipe_fds[1], "x", 1);
+    }
+    (void)close(pipe_fds[1]);
+    end(&own);
+    return NULL;
+}
+
+/* The child waits for what a thread of its parent sends after each nap. */
+static void run_pipe(const char *const *names)
+{
+    struct own own;
+    if (pipe(pipe_fds) != 0) {
         exit(1);
     }
     (void)fflush(stdout);
     if (fork() == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)close(fds[1]);
+        (void)close(pipe_fds[1]);
         begin(&own, "reader");
-        while (wait_in_pipe(&own, fds[0])) {
+        while (wait_in_pipe(&own, pipe_fds[0])) {
             work(WORK_LOOPS / 10);
         }
         end(&own);
         _exit(0);
     }
-    begin(&own, "writer");
-    while (!workload_time_is_up(deadline_ns)) {
-        wait_in_nap(&own);
-        (void)!write(fds[1], "x", 1);
-    }
-    (void)close(fds[1]);
-    end(&own);
+    run_threads(fill_pipe, names, 1);
 }
 
 static void share_one_cpu(void)
@@ -267,7 +276,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "nap") == 0) {
         run_threads(nap, names, 1);
     } else if (strcmp(argv[1], "pipe") == 0) {
-        run_pipe();
+        run_pipe(names);
     } else if (strcmp(argv[1], "lock") == 0) {
         run_threads(lock, names, THREADS);
     } else if (strcmp(argv[1], "disk") == 0 && argc == 4) {

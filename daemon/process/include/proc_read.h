@@ -39,6 +39,7 @@ struct proc_reading {
     int urgency;        /* the asker's own, as the next two */
     size_t told_count;  /* of its mappings */
     bool told_anything; /* that was new */
+    bool is_last;       /* of times: as a run ends */
     /* 0; -ESRCH: it is gone, a zombie, or was replaced while it was read; -EAGAIN: an exec cut the
      * reading in two; or another -errno. Without 0 nothing below holds but `scan.pid` and its
      * times. */

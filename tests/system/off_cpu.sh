@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What threads wait for. Programs that sleep, wait for another process, for a mutex, for a disk, or for a CPU that they
+# share measure that themselves: the waits of a recording are as long, in the function that waits, and the books of each
+# thread close, by the scheduler's own sums where the thread lives at the end, else by switch records. The clock's books
+# close as without waits; a recording without waits says nothing of any.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+start_daemon
+
+# judge KIND SOURCE [ARGUMENT...]: known_waits for 3 s, in a recording that begins before it.
+judge() {
+    local kind=$1 source=$2 seconds=5
+    shift 2
+    [ "$source" = switches ] && seconds=60
+    echo "== $kind, by $source"
+    profctl record --native --wall -d "$seconds" -o "$WORK/p.fxt" -- "$WORKLOADS/known_waits" "$kind" 3 "$@" >"$WORK/truth" 2>"$WORK/out" ||
+        fail "record: $(cat "$WORK/out")"
+    # It stands still, so that it lives when the recording ends.
+    awk '$1 == "thread" { print $3 }' "$WORK/truth" | sort -u | xargs -r kill -KILL 2>/dev/null
+    profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
+    python3 "$SOURCE_DIR/tests/system/off_cpu.py" "$kind" "$source" "$WORK/truth" "$WORK/dump" || fail "$kind"
+}
+judge nap schedstat
+judge pipe schedstat
+judge lock schedstat
+judge share schedstat
+judge disk schedstat "$WORK/file"
+judge lock switches --exit
+
+grep '"cpu-profilerd.books"' "$WORK/dump" >"$WORK/books.json"
+expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] / 1000, 2) for c in d['value']['cpus'])" \
+    "the clock's books do not close"
+expect_json "$WORK/books.json" "d['value']['total']['idle'] == 0 or d['value']['idle_source'] == 'switches'" "idleness is of others"
+
+echo "== the whole machine"
+profctl start --wall -F 99 >/dev/null || fail "start"
+sleep 1
+profctl stop >/dev/null || fail "stop"
+profctl read -o "$WORK/m.fxt" >/dev/null || fail "read"
+profctl close || fail "close"
+profctl dump --json "$WORK/m.fxt" >"$WORK/dump" || fail "dump"
+python3 - "$WORK/dump" <<'EOF' || fail "threads of the machine"
+import json, os, sys
+lines = {}
+for text in open(sys.argv[1], encoding="utf-8"):
+    record = json.loads(text)
+    if record["record"] == "data" and record["name"] == "cpu-profilerd.threads":
+        lines[record["value"]["tid"]] = record["value"]
+here = {int(tid) for pid in os.listdir("/proc") if pid.isdigit() and os.path.isdir(f"/proc/{pid}/task")
+        for tid in os.listdir(f"/proc/{pid}/task")}
+known = here & set(lines)
+print(f"{len(lines)} threads, {len(known)} of the {len(here)} that are here now; "
+      f"{sum(1 for l in lines.values() if l['blocked_ns'] == l['wall_ns'])} were blocked throughout")
+assert 1 in lines and len(known) > len(here) / 2
+assert any(l["blocked_ns"] == l["wall_ns"] for l in lines.values())
+for line in lines.values():
+    assert line["wall_ns"] == sum(line[t] for t in ("running_ns", "waiting_ns", "blocked_ns", "unexplained_ns")), line
+EOF
+
+echo "== nothing of waits"
+profctl record --native -d 0.3 -o "$WORK/clock.fxt" -- "$WORKLOADS/known_waits" share 0.2 --exit >/dev/null 2>&1 || fail "record the clock"
+profctl dump --json "$WORK/clock.fxt" >"$WORK/dump" || fail "dump"
+grep -E '"(event|events|weight|off_cpu)"|cpu-profilerd.threads' "$WORK/dump" && fail "a recording of the clock alone speaks of waits"
+exit 0

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Threads and their waits against stories of what CPUs did. A wait has the length that the story
+ * says, or is counted as uncertain where records are missing; the counts of waits add up; and the
+ * threads' books close in each story.
+ */
+#include "unit_test.h"
+#include "wait_table.h"
+
+#define START 1000
+#define CPUS  2
+
+static uint32_t account_of_pid(int32_t pid, uint64_t time_ns, void *userdata)
+{
+    (void)time_ns;
+    (void)userdata;
+    return pid >= 100000 ? 1 : 2;
+}
+
+static void describe(struct thread_line *line, uint64_t time_ns, void *userdata)
+{
+    (void)time_ns;
+    (void)userdata;
+    line->wanted = 1;
+}
+
+static struct wait_table *make(uint64_t min_wait_ns)
+{
+    struct wait_table *table = wait_table_new(&(struct wait_table_config){
+        .cpu_count = CPUS,
+        .min_wait_ns = min_wait_ns,
+        .account = account_of_pid,
+        .describe = describe,
+    });
+    assert_non_null(table);
+    wait_table_start(table, START);
+    return table;
+}
+
+static int set_up(void **state)
+{
+    *state = make(0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    *state = wait_table_free(*state);
+    return 0;
+}
+
+#define STORY(name) TEST_WITH(name, set_up, tear_down)
+
+static const struct wait_origin origin = {.wanted = 1, .stack = 9};
+
+/* A switch away whose sample is resolved at once. */
+static void leave(struct wait_table *table, size_t cpu, int32_t tid, uint64_t time_ns,
+                  enum wait_kind kind)
+{
+    uint64_t ticket = wait_table_begin(table);
+    assert_int_not_equal(ticket, 0);
+    assert_true(wait_table_resolve(table, ticket, &origin));
+    wait_table_out(table, cpu, tid, tid, time_ns, kind, ticket);
+}
+
+/* The next wait of a CPU is this one. */
+static void expect_wait(struct wait_table *table, size_t cpu, int32_t tid, enum wait_kind kind,
+                        uint64_t from_ns, uint64_t to_ns, bool has_origin)
+{
+    const struct wait *wait = wait_table_next(table, cpu);
+    assert_non_null(wait);
+    assert_int_equal(wait->tid, tid);
+    assert_int_equal(wait->kind, kind);
+    assert_int_equal(wait->from_ns, from_ns);
+    assert_int_equal(wait->to_ns, to_ns);
+    assert_int_equal(wait->has_origin, has_origin);
+    assert_int_equal(wait_table_release(table, wait), has_origin ? 9 : 0);
+}
+
+/* Nothing but stacks of waits that are not handed out. */
+static size_t expect_no_wait(struct wait_table *table, size_t cpu)
+{
+    const struct wait *wait;
+    size_t count = 0;
+    while ((wait = wait_table_next(table, cpu)) != NULL) {
+        assert_int_equal(wait->from_ns, wait->to_ns);
+        assert_int_equal(wait_table_release(table, wait), 9);
+        count++;
+    }
+    return count;
+}
+
+static struct thread_line line_of(struct wait_table *table, int32_t tid)
+{
+    struct thread_line line;
+    uint32_t place = 0;
+    while (wait_table_line(table, &place, &line)) {
+        if (line.tid == tid) {
+            return line;
+        }
+    }
+    fail_msg("thread %d has no line", tid);
+    return line;
+}
+
+static void expect_line(struct wait_table *table, int32_t tid, uint64_t wall_ns,
+                        uint64_t running_ns, uint64_t waiting_ns, uint64_t blocked_ns)
+{
+    struct thread_line line = line_of(table, tid);
+    assert_int_equal(line.wall_ns, wall_ns);
+    assert_int_equal(line.running_ns, running_ns);
+    assert_int_equal(line.waiting_ns, waiting_ns);
+    assert_int_equal(line.blocked_ns, blocked_ns);
+}
+
+STORY(has_waits_from_one_switch_to_the_next_on_any_cpu)
+{
+    struct wait_table *table = *state;
+    leave(table, 0, 5, 1100, WAIT_BLOCKED); /* it ran since the start */
+    wait_table_in(table, 1, 5, 5, 1400);
+    leave(table, 1, 5, 1450, WAIT_PREEMPTED);
+    wait_table_in(table, 0, 5, 5, 1470);
+    expect_wait(table, 1, 5, WAIT_BLOCKED, 1100, 1400, true);
+    expect_wait(table, 0, 5, WAIT_PREEMPTED, 1450, 1470, true);
+    wait_table_stop(table, 2000);
+    assert_null(wait_table_next(table, 0));
+    expect_line(table, 5, 1000, 100 + 50 + 530, 20, 300);
+    assert_int_equal(line_of(table, 5).voluntary, 1);
+    assert_int_equal(line_of(table, 5).involuntary, 1);
+    struct wait_counts counts = wait_table_counts(table, 1, WAIT_BLOCKED);
+    assert_int_equal(counts.counted_ns, 300);
+    assert_int_equal(counts.bare_count, 0);
+}
+
+STORY(ends_what_is_open_at_the_stop)
+{
+    struct wait_table *table = *state;
+    leave(table, 1, 5, 1100, WAIT_BLOCKED);
+    wait_table_stop(table, 1900);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1100, 1900, true);
+    expect_line(table, 5, 900, 100, 0, 800);
+    /* A next run begins anew. */
+    wait_table_start(table, 5000);
+    wait_table_in(table, 0, 5, 5, 5010);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 5000, 5010, false);
+    wait_table_stop(table, 5100);
+    expect_line(table, 5, 1000, 190, 0, 810);
+}
+
+STORY(takes_a_first_switch_to_a_thread_for_the_end_of_a_wait_since_the_start)
+{
+    struct wait_table *table = *state;
+    wait_table_in(table, 0, 5, 5, 1700);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, START, 1700, false);
+    assert_int_equal(wait_table_counts(table, 0, WAIT_BLOCKED).bare_count, 1);
+    wait_table_stop(table, 2000);
+    expect_line(table, 5, 1000, 300, 0, 700);
+}
+
+STORY(has_a_new_thread_wait_for_its_cpu_without_a_sample)
+{
+    struct wait_table *table = *state;
+    wait_table_fork(table, 5, 6, 1200);
+    wait_table_in(table, 0, 5, 6, 1230);
+    assert_null(wait_table_next(table, 0));
+    wait_table_exit(table, 0, 5, 6, 1300);
+    /* On its way out. */
+    wait_table_out(table, 0, 5, 6, 1310, WAIT_BLOCKED, 0);
+    wait_table_stop(table, 2000);
+    assert_null(wait_table_next(table, 0));
+    struct thread_line line = line_of(table, 6);
+    assert_int_equal(line.boot_ts_ns, 1200);
+    expect_line(table, 6, 100, 70, 30, 0);
+}
+
+STORY(tells_threads_with_one_tid_apart)
+{
+    struct wait_table *table = *state;
+    uint32_t place = 0;
+    struct thread_line line;
+    wait_table_fork(table, 5, 6, 1200);
+    wait_table_in(table, 0, 5, 6, 1200);
+    wait_table_exit(table, 0, 5, 6, 1300);
+    wait_table_fork(table, 7, 6, 1500);
+    wait_table_in(table, 0, 7, 6, 1510);
+    wait_table_stop(table, 1600);
+    assert_true(wait_table_line(table, &place, &line));
+    assert_int_equal(line.pid, 5);
+    assert_int_equal(line.wall_ns, 100);
+    assert_true(wait_table_line(table, &place, &line));
+    assert_int_equal(line.pid, 7);
+    assert_int_equal(line.wall_ns, 100);
+    assert_false(wait_table_line(table, &place, &line));
+}
+
+STORY(follows_a_thread_that_becomes_the_leader_by_an_exec)
+{
+    struct wait_table *table = *state;
+    wait_table_exit(table, 0, 5, 5, 1100);
+    wait_table_exec(table, 1, 5, 1200);
+    leave(table, 1, 5, 1300, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1400);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1300, 1400, true);
+    /* Of one that is its leader already nothing changes. */
+    wait_table_exec(table, 0, 5, 1500);
+    wait_table_stop(table, 2000);
+    struct thread_line line;
+    uint32_t place = 0;
+    assert_true(wait_table_line(table, &place, &line));
+    assert_true(wait_table_line(table, &place, &line));
+    assert_int_equal(line.wall_ns, 800);
+    assert_int_equal(line.running_ns, 700);
+    assert_int_equal(line.blocked_ns, 100);
+}
+
+STORY(hands_no_wait_out_in_which_records_were_lost)
+{
+    struct wait_table *table = *state;
+    leave(table, 0, 5, 1100, WAIT_BLOCKED);
+    wait_table_lost(table, 1); /* there it may have run */
+    wait_table_in(table, 0, 5, 5, 1400);
+    assert_int_equal(expect_no_wait(table, 0), 1);
+    struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
+    assert_int_equal(counts.uncertain_count, 1);
+    assert_int_equal(counts.uncertain_ns, 300);
+    assert_int_equal(counts.counted_ns, 300);
+    /* It is on CPU 0, so what CPU 1 loses is not its own. */
+    wait_table_lost(table, 1);
+    leave(table, 0, 5, 1500, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1600);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1500, 1600, true);
+    /* What CPU 0 loses is. */
+    wait_table_lost(table, 0);
+    wait_table_stop(table, 2000);
+    expect_line(table, 5, 1000, 100 + 100, 0, 100);
+}
+
+STORY(believes_what_the_scheduler_says_of_a_thread_that_never_ran)
+{
+    struct wait_table *table = *state;
+    struct thread_reading reading = {
+        .pid = 5, .tid = 5, .at_ns = 1010, .run_ns = 70, .delay_ns = 3, .run_count = 4};
+    wait_table_read(table, &reading, false);
+    wait_table_lost(table, 1);
+    reading.at_ns = 1990;
+    wait_table_read(table, &reading, true);
+    wait_table_stop(table, 2000);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, START, 2000, false);
+    expect_line(table, 5, 1000, 0, 0, 1000);
+    assert_true(line_of(table, 5).by_schedstat);
+}
+
+STORY(knows_a_thread_that_had_a_cpu_all_the_time)
+{
+    struct wait_table *table = *state;
+    struct thread_reading reading = {.pid = 5, .tid = 5, .at_ns = 1010, .run_ns = 70};
+    wait_table_read(table, &reading, false);
+    reading.at_ns = 1990;
+    reading.run_ns += 980;
+    wait_table_read(table, &reading, true);
+    wait_table_stop(table, 2000);
+    assert_null(wait_table_next(table, 0));
+    expect_line(table, 5, 1000, 1000, 0, 0);
+}
+
+STORY(corrects_what_it_assumed_when_the_first_record_shows_that_a_thread_ran)
+{
+    struct wait_table *table = *state;
+    struct thread_reading reading = {.pid = 5, .tid = 5, .at_ns = 1100, .run_ns = 5000};
+    wait_table_read(table, &reading, false);
+    leave(table, 0, 5, 1500, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1700);
+    reading.at_ns = 1900;
+    reading.run_ns += 400 + 200;
+    reading.delay_ns = 50; /* after it was woken */
+    reading.run_count = 1;
+    wait_table_read(table, &reading, true);
+    wait_table_stop(table, 2000);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1500, 1700, true);
+    expect_line(table, 5, 1000, 800, 50, 150);
+}
+
+STORY(needs_a_last_reading_of_a_thread_that_began_in_the_run)
+{
+    struct wait_table *table = *state;
+    struct thread_reading reading = {.pid = 5, .tid = 5, .at_ns = 1150, .run_ns = 40};
+    wait_table_fork(table, 5, 5, 1100);
+    wait_table_in(table, 0, 5, 5, 1110);
+    wait_table_read(table, &reading, false);
+    wait_table_exit(table, 0, 5, 5, 1200);
+    wait_table_stop(table, 2000);
+    expect_line(table, 5, 100, 90, 10, 0);
+    assert_false(line_of(table, 5).by_schedstat);
+}
+
+STORY(hands_a_wait_out_when_its_origin_comes_later)
+{
+    struct wait_table *table = *state;
+    uint64_t ticket = wait_table_begin(table);
+    wait_table_out(table, 0, 5, 5, 1100, WAIT_BLOCKED, ticket);
+    wait_table_in(table, 1, 5, 5, 1400);
+    assert_null(wait_table_next(table, 1));
+    assert_int_equal(wait_table_counts(table, 1, WAIT_BLOCKED).held_ns, 300);
+    assert_true(wait_table_resolve(table, ticket, &origin));
+    assert_false(wait_table_resolve(table, ticket, &origin));
+    assert_int_equal(wait_table_counts(table, 1, WAIT_BLOCKED).held_ns, 0);
+    expect_wait(table, 1, 5, WAIT_BLOCKED, 1100, 1400, true);
+    assert_false(wait_table_resolve(table, ticket, &origin));
+}
+
+STORY(gives_stacks_back_of_waits_that_do_not_come_about)
+{
+    struct wait_table *table = *state;
+    uint64_t ticket = wait_table_begin(table);
+    wait_table_cancel(table, ticket);
+    assert_false(wait_table_resolve(table, ticket, &origin));
+    ticket = wait_table_begin(table);
+    assert_true(wait_table_resolve(table, ticket, &origin));
+    wait_table_cancel(table, ticket);
+    /* Switched away from twice: one of the two records was lost. */
+    leave(table, 0, 5, 1100, WAIT_BLOCKED);
+    leave(table, 0, 5, 1200, WAIT_BLOCKED);
+    wait_table_exit(table, 0, 5, 5, 1300);
+    assert_int_equal(expect_no_wait(table, 0), 3);
+}
+
+TEST(sums_short_waits_alone)
+{
+    struct wait_table *table = make(100);
+    (void)state;
+    leave(table, 0, 5, 1100, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1199);
+    leave(table, 0, 5, 1300, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1400);
+    const struct wait *wait = wait_table_next(table, 0);
+    assert_int_equal(wait->to_ns, wait->from_ns);
+    assert_int_equal(wait_table_release(table, wait), 9);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1300, 1400, true);
+    struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
+    assert_int_equal(counts.short_count, 1);
+    assert_int_equal(counts.short_ns, 99);
+    assert_int_equal(counts.counted_ns, 199);
+    wait_table_stop(table, 2000);
+    expect_line(table, 5, 1000, 100 + 101 + 600, 0, 199);
+    (void)wait_table_free(table);
+}
+
+STORY(leaves_places_to_other_accounts_and_reuses_those_of_the_dead)
+{
+    struct wait_table *table = *state;
+    for (uint32_t i = 0; i < WAIT_THREADS_MAX; i++) {
+        wait_table_fork(table, 100000, (int32_t)(100000 + i), 1100);
+    }
+    uint64_t refused = wait_table_thread_counts(table).refused;
+    assert_true(refused >= WAIT_THREADS_MAX / 2 && refused < WAIT_THREADS_MAX / 2 + 8);
+    for (uint32_t i = 1; i < WAIT_THREADS_MAX; i++) {
+        wait_table_fork(table, 5, (int32_t)i, 1200);
+        wait_table_in(table, 0, 5, (int32_t)i, 1200);
+        wait_table_exit(table, 0, 5, (int32_t)i, 1300);
+    }
+    struct wait_thread_counts counts = wait_table_thread_counts(table);
+    assert_int_equal(counts.refused, refused);
+    assert_true(counts.forgotten >= WAIT_THREADS_MAX / 2 - 8);
+    wait_table_stop(table, 2000);
+    expect_line(table, (int32_t)WAIT_THREADS_MAX - 1, 100, 100, 0, 0);
+}
+
+/* Whatever the records, and however many are lost: nothing is counted twice, and no thread's terms
+ * are more than its time. */
+STORY(adds_up_in_any_order_of_records)
+{
+    struct wait_table *table = *state;
+    uint64_t seed = 7;
+    uint64_t time_ns = START;
+    uint64_t handed_out_ns[WAIT_KINDS] = {0};
+    uint64_t tickets[16] = {0};
+    for (size_t i = 0; i < 200000; i++) {
+        const size_t cpu = draw_below(&seed, CPUS);
+        const int32_t tid = (int32_t)draw_below(&seed, 40);
+        const int32_t pid = tid % 3 == 0 ? tid : (int32_t)draw_below(&seed, 2) + 1;
+        uint64_t *ticket = &tickets[draw_below(&seed, 16)];
+        time_ns += draw_below(&seed, 50);
+        switch (draw_below(&seed, 9)) {
+        case 0:
+            wait_table_fork(table, pid, tid, time_ns);
+            break;
+        case 1:
+            wait_table_exit(table, cpu, pid, tid, time_ns);
+            break;
+        case 2:
+            wait_table_exec(table, cpu, pid, time_ns);
+            break;
+        case 3:
+            if (draw_below(&seed, 20) == 0) {
+                wait_table_lost(table, cpu);
+            }
+            break;
+        case 4:
+            *ticket = wait_table_begin(table);
+            break;
+        case 5:
+            (void)wait_table_resolve(table, *ticket, &origin);
+            break;
+        case 6:
+            wait_table_out(table, cpu, pid, tid, time_ns, (enum wait_kind)draw_below(&seed, 2),
+                           *ticket);
+            break;
+        default:
+            wait_table_in(table, cpu, pid, tid, time_ns);
+            break;
+        }
+        const struct wait *wait;
+        while ((wait = wait_table_next(table, cpu)) != NULL) {
+            handed_out_ns[wait->kind] += wait->to_ns - wait->from_ns;
+            (void)wait_table_release(table, wait);
+        }
+    }
+    wait_table_stop(table, time_ns);
+    struct wait_counts sum[WAIT_KINDS] = {0};
+    for (size_t cpu = 0; cpu < CPUS; cpu++) {
+        const struct wait *wait;
+        while ((wait = wait_table_next(table, cpu)) != NULL) {
+            handed_out_ns[wait->kind] += wait->to_ns - wait->from_ns;
+            (void)wait_table_release(table, wait);
+        }
+        for (size_t kind = 0; kind < WAIT_KINDS; kind++) {
+            struct wait_counts counts = wait_table_counts(table, cpu, (enum wait_kind)kind);
+            sum[kind].counted_ns += counts.counted_ns;
+            sum[kind].short_ns += counts.short_ns + counts.uncertain_ns + counts.held_ns;
+        }
+    }
+    for (size_t kind = 0; kind < WAIT_KINDS; kind++) {
+        assert_int_equal(sum[kind].counted_ns, handed_out_ns[kind] + sum[kind].short_ns);
+        assert_true(handed_out_ns[kind] > 0);
+    }
+    struct thread_line line;
+    uint32_t place = 0;
+    while (wait_table_line(table, &place, &line)) {
+        assert_true(thread_line_unexplained(&line) >= 0);
+        assert_true(line.running_ns + line.waiting_ns + line.blocked_ns <= line.wall_ns);
+    }
+}
