@@ -10,6 +10,7 @@
 #include "cleanup.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,8 +74,10 @@ static void print_event_counts(FILE *out, const struct books_event *line,
     if (name->is_wait) {
         (void)fprintf(out,
                       ",\"lost_ns\":%" PRIu64 ",\"short\":%" PRIu64 ",\"short_ns\":%" PRIu64
-                      ",\"without_stack\":%" PRIu64,
-                      line->lost_weight, line->short_count, line->short_weight, line->bare);
+                      ",\"without_stack\":%" PRIu64 ",\"not_sampled\":%" PRIu64
+                      ",\"standard_error_ns\":%.0f",
+                      line->lost_weight, line->short_count, line->short_weight, line->bare,
+                      line->thinned_count, sqrt(line->variance));
     }
 }
 
@@ -97,6 +100,8 @@ static void add_event(struct books_event *total, const struct books_event *line)
     total->short_count += line->short_count;
     total->short_weight += line->short_weight;
     total->bare += line->bare;
+    total->thinned_count += line->thinned_count;
+    total->variance += line->variance;
 }
 
 /* The name stands in the config too; here it is a JSON string since names have no character that

@@ -81,9 +81,15 @@ struct cpu_books *cpu_books_free(struct cpu_books *books)
     return NULL;
 }
 
-void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct perf_ring *view)
+void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct perf_ring *view,
+                     uint64_t rate_max)
 {
-    books->cpus[cpu_index].feed.other = view;
+    switch_feed_share(&books->cpus[cpu_index].feed, view, rate_max);
+}
+
+bool cpu_books_switches_are_off(const struct cpu_books *books, size_t cpu_index)
+{
+    return books->cpus[cpu_index].feed.off;
 }
 
 /* A moment not long ago: since the machine was last suspended. */

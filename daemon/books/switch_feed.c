@@ -19,7 +19,20 @@
 void switch_feed_init(struct switch_feed *feed, struct perf_ring *ring,
                       const struct perf_record_layout *layout, struct ticks *ticks)
 {
-    *feed = (struct switch_feed){.ring = ring, .layout = layout, .ticks = ticks};
+    *feed = (struct switch_feed){
+        .ring = ring,
+        .layout = layout,
+        .ticks = ticks,
+        .rate_max = SWITCH_FEED_RATE_MAX,
+        .retry_after_ns = SWITCH_FEED_RETRY_NS,
+    };
+}
+
+void switch_feed_share(struct switch_feed *feed, const struct perf_ring *view, uint64_t rate_max)
+{
+    feed->other = view;
+    feed->rate_max = rate_max;
+    feed->retry_after_ns = NS_PER_S;
 }
 
 void switch_feed_start(struct switch_feed *feed, uint64_t time_ns)
@@ -117,8 +130,7 @@ bool switch_feed_is_empty(const struct switch_feed *feed)
 
 enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
 {
-    bool is_shared = feed->other != NULL;
-    if (feed->ring == NULL || is_shared || time_ns < feed->rate_since_ns + RATE_SPAN_NS) {
+    if (feed->ring == NULL || time_ns < feed->rate_since_ns + RATE_SPAN_NS) {
         return SWITCH_KEEP;
     }
     /* Two records a switch: out of the one task, and in to the other. */
@@ -126,9 +138,9 @@ enum switch_wish switch_feed_judge(struct switch_feed *feed, uint64_t time_ns)
     uint64_t span_ns = time_ns - feed->rate_since_ns;
     feed->rate_since_ns = time_ns;
     feed->rate_count = 0;
-    if (!feed->off && switches > SWITCH_FEED_RATE_MAX * span_ns / NS_PER_S) {
+    if (!feed->off && switches > feed->rate_max * span_ns / NS_PER_S) {
         feed->off = true;
-        feed->retry_ns = time_ns + SWITCH_FEED_RETRY_NS;
+        feed->retry_ns = time_ns + feed->retry_after_ns;
         ticks_use_switches(feed->ticks, time_ns, false);
         return SWITCH_DISABLE;
     }

@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* More switches a second cost more than they are worth; they are tried again after a while. */
+/* More switches a second cost more than they are worth; they are tried again after a while. Both are
+ * others where there is another reader of them. */
 #define SWITCH_FEED_RATE_MAX UINT64_C(20000)
 #define SWITCH_FEED_RETRY_NS UINT64_C(10000000000)
 
@@ -23,6 +24,8 @@ struct switch_feed {
     struct ticks *ticks;
     const struct perf_ring *other; /* the view of another reader, who is never ahead of the kernel's
                                     * room; borrowed; NULL: none */
+    uint64_t rate_max;              /* switches a second; see above, as the next */
+    uint64_t retry_after_ns;
     bool full; /* the ring was full, so later records may be lost */
     bool has_next;
     struct {
@@ -49,6 +52,10 @@ void switch_feed_until(struct switch_feed *feed, uint64_t time_ns);
 void switch_feed_publish(struct switch_feed *feed);
 /* True when all that the kernel had written at the last refresh was moved. */
 bool switch_feed_is_empty(const struct switch_feed *feed);
+
+/* Has another reader read them too, who may have so many switches a second and is to have them
+ * again after a second. */
+void switch_feed_share(struct switch_feed *feed, const struct perf_ring *view, uint64_t rate_max);
 
 /* What to do with the CPU's switch event, after a round up to `time_ns`. */
 enum switch_wish {

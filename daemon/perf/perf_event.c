@@ -464,6 +464,11 @@ int perf_stream_enable(const struct perf_stream *stream, bool enable)
     return stream->fd >= 0 && ioctl(stream->fd, request, 0) < 0 ? -errno : 0;
 }
 
+int perf_stream_set_period(const struct perf_stream *stream, uint64_t period)
+{
+    return stream->fd >= 0 && ioctl(stream->fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ? -errno : 0;
+}
+
 int perf_cpu_enable(const struct perf_cpu *cpu, enum perf_consumer consumer, bool enable)
 {
     int result = 0;

@@ -50,6 +50,8 @@ void perf_cpu_close(struct perf_cpu *cpu);
 
 /* Switches an event on or off; without one nothing is done. Returns 0 or -errno. */
 int perf_stream_enable(const struct perf_stream *stream, bool enable);
+/* Changes the period of an event that samples; without one nothing is done. Returns 0 or -errno. */
+int perf_stream_set_period(const struct perf_stream *stream, uint64_t period);
 /* Switches all events of a consumer on or off, whichever of them refuses. Returns 0, or the first
  * -errno. */
 int perf_cpu_enable(const struct perf_cpu *cpu, enum perf_consumer consumer, bool enable);

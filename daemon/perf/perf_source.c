@@ -375,15 +375,28 @@ static int enable_at_random_phases(struct perf_source *source)
     return 0;
 }
 
+/* What tells of switches goes on and off together. */
+static int enable_switches(struct perf_source *source, size_t index, bool enable)
+{
+    int r = perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_SWITCHES, enable);
+    int waits = perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_WAITS, enable);
+    return r < 0 ? r : waits;
+}
+
 /* The collector may want them while the main thread ends the sampling that they are for. */
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable)
 {
     (void)pthread_mutex_lock(&source->mutex);
     int r = enable && !source->sampling
                 ? 0
-                : perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_SWITCHES, enable);
+                : enable_switches(source, index, enable);
     (void)pthread_mutex_unlock(&source->mutex);
     return r;
+}
+
+int perf_source_control_waits(struct perf_source *source, size_t index, uint64_t period)
+{
+    return perf_stream_set_period(&source->cpus[index].streams[PERF_STREAM_WAITS], period);
 }
 
 int perf_source_control_event(struct perf_source *source, size_t index, uint32_t event, bool enable)
@@ -394,14 +407,6 @@ int perf_source_control_event(struct perf_source *source, size_t index, uint32_t
                 : perf_stream_enable(&source->cpus[index].streams[perf_event_place(event)], enable);
     (void)pthread_mutex_unlock(&source->mutex);
     return r;
-}
-
-/* What tells of switches goes on and off together. */
-static int enable_switches(struct perf_source *source, size_t index, bool enable)
-{
-    int r = perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_SWITCHES, enable);
-    int waits = perf_cpu_enable(&source->cpus[index], PERF_CONSUMER_WAITS, enable);
-    return r < 0 ? r : waits;
 }
 
 static int disable_all(struct perf_source *source)

@@ -22,6 +22,7 @@
 #include "sideband_feed.h"
 #include "sink.h"
 #include "user_stack.h"
+#include "wait_rate.h"
 #include "waiting_samples.h"
 #include "waits.h"
 
@@ -109,7 +110,8 @@ static bool make_waits(struct drain *drain)
         .userdata = drain,
     });
     for (size_t i = 0; drain->waits != NULL && i < source->cpu_count; i++) {
-        cpu_books_share(drain->books, i, waits_switches(drain->waits, i));
+        cpu_books_share(drain->books, i, waits_switches(drain->waits, i),
+                        wait_rate_switches_max(source->config.wait_cost_percent));
     }
     return drain->waits != NULL;
 }
@@ -428,6 +430,17 @@ static void refresh_rings(struct perf_cpu *cpu)
     }
 }
 
+static void adapt_waits(struct drain *drain, uint64_t horizon_ns)
+{
+    if (drain->waits == NULL || horizon_ns == UINT64_MAX) {
+        return;
+    }
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        waits_hold(drain->waits, i, cpu_books_switches_are_off(drain->books, i), horizon_ns);
+    }
+    waits_adapt(drain->waits, horizon_ns);
+}
+
 void drain_all(struct drain *drain, uint64_t horizon_ns)
 {
     struct perf_source *source = drain->config.source;
@@ -454,6 +467,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     for (size_t i = 0; i < drain->sinks.count; i++) {
         sink_end_round(drain->sinks.all[i], horizon_ns);
     }
+    adapt_waits(drain, horizon_ns);
     for (size_t i = 0; i < source->cpu_count; i++) {
         cpu_books_reach(drain->books, i, horizon_ns);
     }

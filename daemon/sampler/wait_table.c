@@ -38,6 +38,7 @@ struct tracked {
     uint32_t wait;       /* that is open; 0: none */
     uint32_t account;
     uint32_t cpu_index; /* where it runs */
+    uint32_t factor;    /* of the last switch away from it */
     enum state state;
     bool is_hashed; /* it is found by its tid; one that has ended, until another has the tid: what
                      * it does on its way out is not told */
@@ -146,7 +147,11 @@ static struct wait_entry *take_wait(struct wait_table *table)
         return NULL;
     }
     struct wait_entry *entry = &table->waits[place];
-    *entry = (struct wait_entry){.generation = entry->generation, .state = WAIT_BEGUN};
+    *entry = (struct wait_entry){
+        .generation = entry->generation,
+        .state = WAIT_BEGUN,
+        .wait = {.factor = 1},
+    };
     return entry;
 }
 
@@ -187,13 +192,14 @@ static void list_ended(struct wait_table *table, struct wait_entry *entry)
     cpu->last_ended = place;
 }
 
-uint64_t wait_table_begin(struct wait_table *table)
+uint64_t wait_table_begin(struct wait_table *table, uint32_t factor)
 {
     struct wait_entry *entry = take_wait(table);
     if (entry == NULL) {
         return 0;
     }
     entry->is_awaited = true;
+    entry->wait.factor = factor;
     return (uint64_t)entry->generation << 32 | place_of(table, entry);
 }
 
@@ -231,7 +237,7 @@ bool wait_table_resolve(struct wait_table *table, uint64_t ticket, const struct 
     entry->wait.origin = *origin;
     if (entry->state == WAIT_ENDED) {
         table->cpus[entry->cpu_index].counts[entry->wait.kind].held_ns -=
-            entry->wait.to_ns - entry->wait.from_ns;
+            (entry->wait.to_ns - entry->wait.from_ns) * entry->wait.factor;
         list_ended(table, entry);
     }
     return true;
@@ -310,6 +316,7 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum sta
     thread->state = state;
     thread->since_ns = time_ns;
     thread->wait = 0;
+    thread->factor = 1;
     thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
 }
 
@@ -427,6 +434,12 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     counts->counted_ns += length_ns;
     bool is_short = length_ns < table->config.min_wait_ns || length_ns == 0;
     bool is_sure = is_certain(table, thread);
+    bool is_long = length_ns >= WAIT_LONG_NS;
+    if (is_sure && !is_short && !is_long && entry == NULL && thread->factor > 1) {
+        counts->thinned_count++;
+        counts->thinned_ns += length_ns;
+        return;
+    }
     if (is_sure && !is_short && entry == NULL) {
         entry = take_wait(table);
         is_sure = entry != NULL;
@@ -444,12 +457,15 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     entry->wait.kind = kind;
     entry->wait.from_ns = from_ns;
     entry->wait.to_ns = time_ns;
+    entry->wait.factor = is_long ? 1 : entry->wait.factor;
     entry->state = WAIT_ENDED;
     entry->cpu_index = (uint32_t)cpu_index;
     thread->line.wanted |= entry->wait.has_origin ? entry->wait.origin.wanted : 0;
     counts->bare_count += !entry->is_awaited && !entry->wait.has_origin;
+    const double factor = entry->wait.factor;
+    counts->variance += factor * (factor - 1) * (double)length_ns * (double)length_ns;
     if (entry->is_awaited) {
-        counts->held_ns += length_ns;
+        counts->held_ns += length_ns * entry->wait.factor;
     } else {
         list_ended(table, entry);
     }
@@ -468,13 +484,12 @@ static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, 
     return thread->state == STATE_ENDED ? NULL : thread;
 }
 
-void wait_table_out(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
-                    uint64_t time_ns, enum wait_kind kind, uint64_t ticket)
+void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wait_switch *away)
 {
-    struct tracked *thread = meet(table, pid, tid, time_ns);
-    struct wait_entry *entry = find_wait(table, ticket);
+    struct tracked *thread = meet(table, away->pid, away->tid, away->time_ns);
+    struct wait_entry *entry = find_wait(table, away->ticket);
     if (thread == NULL) {
-        wait_table_cancel(table, ticket);
+        wait_table_cancel(table, away->ticket);
         return;
     }
     if (thread->state == STATE_ASSUMED && is_certain(table, thread)) {
@@ -487,9 +502,11 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, int32_t pid, int
         thread->wait = 0;
     }
     thread->run.is_seen = true;
-    enter_state(table, thread, kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED, time_ns);
-    thread->line.voluntary += kind == WAIT_BLOCKED;
-    thread->line.involuntary += kind == WAIT_PREEMPTED;
+    enter_state(table, thread,
+                away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED, away->time_ns);
+    thread->factor = away->factor;
+    thread->line.voluntary += away->kind == WAIT_BLOCKED;
+    thread->line.involuntary += away->kind == WAIT_PREEMPTED;
     if (entry != NULL && entry->state == WAIT_BEGUN) {
         entry->state = WAIT_OPEN;
         thread->wait = place_of(table, entry);

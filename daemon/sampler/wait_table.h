@@ -40,12 +40,16 @@ struct wait {
     enum wait_kind kind;
     uint64_t from_ns;
     uint64_t to_ns;
+    uint32_t factor; /* it stands for so many: one switch in so many was sampled then */
     bool has_origin;
     struct wait_origin origin;
 };
 
-/* Waits of a kind that ended on a CPU, or were open at the end: counted = the weight of all that
- * were handed out + short + uncertain + held. */
+/* Of a wait that is as long each is known by itself: it stands for no others. */
+#define WAIT_LONG_NS UINT64_C(100000000)
+
+/* Waits of a kind that ended on a CPU, or were open at the end: counted = all that were handed out,
+ * once each, + short + uncertain + held + thinned. */
 struct wait_counts {
     uint64_t counted_ns;
     uint64_t short_count; /* below the least length */
@@ -53,7 +57,10 @@ struct wait_counts {
     uint64_t uncertain_count; /* records were lost meanwhile, or there was no place */
     uint64_t uncertain_ns;
     uint64_t bare_count; /* handed out without an origin */
-    uint64_t held_ns;    /* ended, and the origin comes yet */
+    uint64_t held_ns;    /* ended, and the origin comes yet; times their factor */
+    uint64_t thinned_count; /* not sampled, and others stand for them */
+    uint64_t thinned_ns;
+    double variance; /* of the sum of lengths times factors, in ns^2 */
 };
 
 struct wait_table;
@@ -85,14 +92,22 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns);
  * origin at any time, even when the wait is over. It returns false when nothing is known of the
  * ticket any more: the stack is the caller's to release.
  */
-uint64_t wait_table_begin(struct wait_table *table);
+uint64_t wait_table_begin(struct wait_table *table, uint32_t factor);
 void wait_table_cancel(struct wait_table *table, uint64_t ticket);
 bool wait_table_resolve(struct wait_table *table, uint64_t ticket,
                         const struct wait_origin *origin);
 
-/* A CPU (index into the source's) went over from a thread, or to one. `ticket` may be 0. */
-void wait_table_out(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
-                    uint64_t time_ns, enum wait_kind kind, uint64_t ticket);
+/* A switch away from a thread. */
+struct wait_switch {
+    int32_t pid;
+    int32_t tid;
+    uint64_t time_ns;
+    enum wait_kind kind;
+    uint64_t ticket; /* 0: without a sample */
+    uint32_t factor; /* one switch in so many is sampled */
+};
+/* A CPU (index into the source's) went over from a thread, or to one. */
+void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wait_switch *away);
 void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
                    uint64_t time_ns);
 void wait_table_fork(struct wait_table *table, int32_t pid, int32_t tid, uint64_t time_ns);

@@ -13,6 +13,7 @@
 #include "waits.h"
 
 #include "clock.h"
+#include "wait_rate.h"
 #include "thread_line.h"
 #include "wait_stacks.h"
 #include "wait_table.h"
@@ -26,6 +27,7 @@
 #define READING_LIMIT_NS (500 * NS_PER_MS)
 #define TIMES_MAX        CAPACITY((size_t)65536) /* threads whose times are read */
 #define LINES_BYTES      ((size_t)32000)
+#define OWN_SAMPLES_MAX  16384 /* of which the cost of one is made out */
 #define THREADS_NAME     "cpu-profilerd.threads"
 
 /* The ring of switch records, read ahead by one. */
@@ -46,6 +48,9 @@ struct waits_cpu {
     uint64_t ticket;    /* of the wait that its sample has begun; 0: none */
     int32_t ticket_tid;
     uint64_t lost_samples;
+    struct wait_rate rate;
+    uint64_t held_since_ns; /* its switch records are off; 0: they are not */
+    uint64_t held_back_ns;
 };
 
 struct waits {
@@ -53,6 +58,8 @@ struct waits {
     struct wait_table *table;
     struct wait_stacks *stacks;
     struct counters counters;
+    uint64_t own_ns;       /* this thread's CPU time for waits, and */
+    uint64_t sample_count; /* for how many samples, since the last adaption */
     uint64_t started_ns;
     uint64_t enabled_ns; /* of the runs that are over */
     bool is_running;
@@ -112,6 +119,13 @@ static void renew_view(struct waits *waits, size_t cpu_index)
     };
 }
 
+/* Waits have a part of what all events together may have. */
+static uint32_t sample_rate_max_hz(const struct perf_source_config *config)
+{
+    const uint32_t part_hz = config->event_rate_max_hz / (uint32_t)(config->event_count + 1);
+    return config->event_rate_max_hz > 0 && part_hz == 0 ? 1 : part_hz;
+}
+
 struct waits *waits_new(const struct waits_config *config)
 {
     const size_t cpu_count = config->source->cpu_count;
@@ -134,6 +148,8 @@ struct waits *waits_new(const struct waits_config *config)
     }
     for (size_t i = 0; i < cpu_count; i++) {
         renew_view(waits, i);
+        wait_rate_init(&waits->cpus[i].rate, config->source->config.wait_cost_percent,
+                       sample_rate_max_hz(&config->source->config));
     }
     sideband_feed_read_times(config->feed, take_times, waits);
     return waits;
@@ -324,10 +340,12 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     struct perf_record *record = &cpu->sample;
     cancel_ticket(waits, cpu);
     cpu->switch_ns = record->time_ns;
+    waits->sample_count++;
     if (record->tid > 0) {
         record->event = (uint32_t)waits->config.source->config.event_count + 1;
         record->sample.weight = 1;
-        record->sample.wait = wait_table_begin(waits->table);
+        record->sample.wait =
+            wait_table_begin(waits->table, wait_rate_period(&cpu->rate));
         cpu->ticket = record->sample.wait;
         cpu->ticket_tid = record->tid;
     }
@@ -343,9 +361,16 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
     const uint64_t time_ns = cpu->switch_ns == 0 ? record->time_ns : cpu->switch_ns;
     if (record->context_switch.out) {
         bool is_begun = cpu->ticket != 0 && cpu->ticket_tid == record->tid;
-        wait_table_out(waits->table, cpu_index, record->pid, record->tid, time_ns,
-                       record->context_switch.preempted ? WAIT_PREEMPTED : WAIT_BLOCKED,
-                       is_begun ? cpu->ticket : 0);
+        const struct wait_switch away = {
+            .pid = record->pid,
+            .tid = record->tid,
+            .time_ns = time_ns,
+            .kind = record->context_switch.preempted ? WAIT_PREEMPTED : WAIT_BLOCKED,
+            .ticket = is_begun ? cpu->ticket : 0,
+            .factor = wait_rate_period(&cpu->rate),
+        };
+        wait_table_out(waits->table, cpu_index, &away);
+        wait_rate_count(&cpu->rate);
         cpu->ticket = is_begun ? 0 : cpu->ticket;
         cpu->switch_ns = time_ns;
     } else {
@@ -461,6 +486,7 @@ static uint64_t stand_still(const struct waits *waits, uint64_t horizon_ns)
 
 void waits_merge(struct waits *waits, uint64_t horizon_ns)
 {
+    const uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     take_all(waits, stand_still(waits, horizon_ns));
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
         waits->cpus[i].has_sample = false; /* it is shown again */
@@ -468,6 +494,36 @@ void waits_merge(struct waits *waits, uint64_t horizon_ns)
         (void)perf_ring_publish(&stream_of(waits, i, PERF_STREAM_WAITS)->ring);
     }
     waits_write(waits);
+    waits->own_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+}
+
+void waits_hold(struct waits *waits, size_t cpu_index, bool are_off, uint64_t time_ns)
+{
+    struct waits_cpu *cpu = &waits->cpus[cpu_index];
+    if (are_off == (cpu->held_since_ns != 0)) {
+        return;
+    }
+    if (!are_off && time_ns > cpu->held_since_ns) {
+        cpu->held_back_ns += time_ns - cpu->held_since_ns;
+    }
+    cpu->held_since_ns = are_off ? time_ns : 0;
+    lose_records(waits, cpu_index);
+}
+
+void waits_adapt(struct waits *waits, uint64_t time_ns)
+{
+    bool is_due = false;
+    for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
+        struct wait_rate *rate = &waits->cpus[i].rate;
+        if (wait_rate_adapt(rate, time_ns, waits->own_ns, waits->sample_count)) {
+            is_due = true;
+            (void)perf_source_control_waits(waits->config.source, i, wait_rate_period(rate));
+        }
+    }
+    if (is_due || waits->sample_count > OWN_SAMPLES_MAX) {
+        waits->own_ns /= 2; /* older ones count for less */
+        waits->sample_count /= 2;
+    }
 }
 
 /* ---- what comes of it ---- */
@@ -515,7 +571,7 @@ static void write_wait(struct waits *waits, size_t cpu_index, const struct wait 
 {
     struct sample sample = {
         .time_ns = wait->to_ns,
-        .weight = wait->to_ns - wait->from_ns,
+        .weight = (wait->to_ns - wait->from_ns) * wait->factor,
         .event = (uint32_t)(waits->config.source->config.event_count + 1 + wait->kind),
         .cpu = waits->config.source->cpus[cpu_index].cpu,
         .pid = wait->pid,
@@ -580,6 +636,7 @@ void waits_stop(struct waits *waits, uint64_t time_ns)
     }
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
         cancel_ticket(waits, &waits->cpus[i]);
+        waits_hold(waits, i, false, time_ns);
         waits->cpus[i].switch_ns = 0;
     }
     waits->line_place = 0;
@@ -598,6 +655,7 @@ void waits_return_cpu(struct waits *waits, size_t cpu_index)
     cancel_ticket(waits, &waits->cpus[cpu_index]);
     waits->cpus[cpu_index].has_sample = false;
     waits->cpus[cpu_index].switch_ns = 0;
+    wait_rate_renew(&waits->cpus[cpu_index].rate);
 }
 
 void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struct books_event *line)
@@ -611,6 +669,9 @@ void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struc
     line->short_count = counts.short_count;
     line->short_weight = counts.short_ns;
     line->bare = counts.bare_count;
+    line->thinned_count = counts.thinned_count;
+    line->variance = counts.variance;
+    line->held_back_ns = waits->cpus[cpu_index].held_back_ns;
     line->enabled_ns = waits->enabled_ns;
     line->running_ns = waits->enabled_ns;
 }

@@ -464,6 +464,7 @@ static int open_source(struct session *session, struct fault *reterr)
         .events = choices,
         .event_count = choice_count,
         .has_waits = session->config.off_cpu.is_on,
+        .wait_cost_percent = session->config.off_cpu.max_cost_percent,
         .wait_copy_bytes = wait_copy_bytes(&session->config),
         .event_rate_max_hz = session->config.max_event_rate_hz,
         .period_ns = session->config.period_ns,

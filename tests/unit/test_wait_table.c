@@ -54,14 +54,28 @@ static int tear_down(void **state)
 
 static const struct wait_origin origin = {.wanted = 1, .stack = 9};
 
+static void go_out(struct wait_table *table, size_t cpu, int32_t pid, int32_t tid, uint64_t time_ns,
+                   enum wait_kind kind, uint64_t ticket, uint32_t factor)
+{
+    wait_table_out(table, cpu,
+                   &(const struct wait_switch){
+                       .pid = pid,
+                       .tid = tid,
+                       .time_ns = time_ns,
+                       .kind = kind,
+                       .ticket = ticket,
+                       .factor = factor,
+                   });
+}
+
 /* A switch away whose sample is resolved at once. */
 static void leave(struct wait_table *table, size_t cpu, int32_t tid, uint64_t time_ns,
                   enum wait_kind kind)
 {
-    uint64_t ticket = wait_table_begin(table);
+    uint64_t ticket = wait_table_begin(table, 1);
     assert_int_not_equal(ticket, 0);
     assert_true(wait_table_resolve(table, ticket, &origin));
-    wait_table_out(table, cpu, tid, tid, time_ns, kind, ticket);
+    go_out(table, cpu, tid, tid, time_ns, kind, ticket, 1);
 }
 
 /* The next wait of a CPU is this one. */
@@ -166,7 +180,7 @@ STORY(has_a_new_thread_wait_for_its_cpu_without_a_sample)
     assert_null(wait_table_next(table, 0));
     wait_table_exit(table, 0, 5, 6, 1300);
     /* On its way out. */
-    wait_table_out(table, 0, 5, 6, 1310, WAIT_BLOCKED, 0);
+    go_out(table, 0, 5, 6, 1310, WAIT_BLOCKED, 0, 1);
     wait_table_stop(table, 2000);
     assert_null(wait_table_next(table, 0));
     struct thread_line line = line_of(table, 6);
@@ -297,8 +311,8 @@ STORY(needs_a_last_reading_of_a_thread_that_began_in_the_run)
 STORY(hands_a_wait_out_when_its_origin_comes_later)
 {
     struct wait_table *table = *state;
-    uint64_t ticket = wait_table_begin(table);
-    wait_table_out(table, 0, 5, 5, 1100, WAIT_BLOCKED, ticket);
+    uint64_t ticket = wait_table_begin(table, 1);
+    go_out(table, 0, 5, 5, 1100, WAIT_BLOCKED, ticket, 1);
     wait_table_in(table, 1, 5, 5, 1400);
     assert_null(wait_table_next(table, 1));
     assert_int_equal(wait_table_counts(table, 1, WAIT_BLOCKED).held_ns, 300);
@@ -312,10 +326,10 @@ STORY(hands_a_wait_out_when_its_origin_comes_later)
 STORY(gives_stacks_back_of_waits_that_do_not_come_about)
 {
     struct wait_table *table = *state;
-    uint64_t ticket = wait_table_begin(table);
+    uint64_t ticket = wait_table_begin(table, 1);
     wait_table_cancel(table, ticket);
     assert_false(wait_table_resolve(table, ticket, &origin));
-    ticket = wait_table_begin(table);
+    ticket = wait_table_begin(table, 1);
     assert_true(wait_table_resolve(table, ticket, &origin));
     wait_table_cancel(table, ticket);
     /* Switched away from twice: one of the two records was lost. */
@@ -344,6 +358,67 @@ TEST(sums_short_waits_alone)
     wait_table_stop(table, 2000);
     expect_line(table, 5, 1000, 100 + 101 + 600, 0, 199);
     (void)wait_table_free(table);
+}
+
+/* One switch in four is sampled: a wait of it stands for four, and the others for none. Their sum is
+ * that of all within a few of the standard errors that are stated. */
+STORY(lets_some_waits_stand_for_others)
+{
+    struct wait_table *table = *state;
+    uint64_t seed = 3;
+    uint64_t time_ns = START;
+    double sum_ns = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < 20000; i++) {
+        uint64_t ticket = draw_below(&seed, 4) == 0 ? wait_table_begin(table, 4) : 0;
+        (void)wait_table_resolve(table, ticket, &origin);
+        time_ns += 100;
+        go_out(table, 0, 5, 5, time_ns, WAIT_BLOCKED, ticket, 4);
+        time_ns += 1 + draw_below(&seed, 10000);
+        wait_table_in(table, 0, 5, 5, time_ns);
+        const struct wait *wait;
+        while ((wait = wait_table_next(table, 0)) != NULL) {
+            assert_int_equal(wait->factor, 4);
+            sum_ns += (double)(wait->to_ns - wait->from_ns) * 4;
+            count++;
+            assert_int_equal(wait_table_release(table, wait), 9);
+        }
+    }
+    struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
+    assert_int_equal(count + counts.thinned_count, 20000);
+    assert_int_equal(counts.bare_count, 0);
+    double off_ns = sum_ns - (double)counts.counted_ns;
+    double part = counts.variance / sum_ns / sum_ns;
+    assert_true(part > 0.01 * 0.01 && part < 0.02 * 0.02);
+    assert_true(off_ns * off_ns < 4 * 4 * counts.variance);
+    /* The thread's own books are exact. */
+    wait_table_stop(table, time_ns);
+    expect_line(table, 5, time_ns - START, 20000 * 100, 0, counts.counted_ns);
+}
+
+STORY(lets_long_waits_stand_for_themselves)
+{
+    struct wait_table *table = *state;
+    uint64_t ticket = wait_table_begin(table, 7);
+    assert_true(wait_table_resolve(table, ticket, &origin));
+    go_out(table, 0, 5, 5, 2000, WAIT_BLOCKED, ticket, 7);
+    wait_table_in(table, 0, 5, 5, 2000 + WAIT_LONG_NS);
+    go_out(table, 0, 5, 5, 5 * WAIT_LONG_NS, WAIT_BLOCKED, 0, 7);
+    wait_table_in(table, 0, 5, 5, 6 * WAIT_LONG_NS);
+    go_out(table, 0, 5, 5, 7 * WAIT_LONG_NS, WAIT_BLOCKED, 0, 7);
+    wait_table_in(table, 0, 5, 5, 7 * WAIT_LONG_NS + 50);
+    const struct wait *wait = wait_table_next(table, 0);
+    assert_int_equal(wait->factor, 1);
+    assert_int_equal(wait_table_release(table, wait), 9);
+    wait = wait_table_next(table, 0);
+    assert_int_equal(wait->factor, 1);
+    assert_false(wait->has_origin);
+    (void)wait_table_release(table, wait);
+    assert_null(wait_table_next(table, 0));
+    struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
+    assert_int_equal(counts.thinned_count, 1);
+    assert_int_equal(counts.thinned_ns, 50);
+    assert_true(counts.variance == 0);
 }
 
 STORY(leaves_places_to_other_accounts_and_reuses_those_of_the_dead)
@@ -397,14 +472,14 @@ STORY(adds_up_in_any_order_of_records)
             }
             break;
         case 4:
-            *ticket = wait_table_begin(table);
+            *ticket = wait_table_begin(table, 1);
             break;
         case 5:
             (void)wait_table_resolve(table, *ticket, &origin);
             break;
         case 6:
-            wait_table_out(table, cpu, pid, tid, time_ns, (enum wait_kind)draw_below(&seed, 2),
-                           *ticket);
+            go_out(table, cpu, pid, tid, time_ns, (enum wait_kind)draw_below(&seed, 2), *ticket,
+                   1 + (uint32_t)draw_below(&seed, 2));
             break;
         default:
             wait_table_in(table, cpu, pid, tid, time_ns);
@@ -427,7 +502,8 @@ STORY(adds_up_in_any_order_of_records)
         for (size_t kind = 0; kind < WAIT_KINDS; kind++) {
             struct wait_counts counts = wait_table_counts(table, cpu, (enum wait_kind)kind);
             sum[kind].counted_ns += counts.counted_ns;
-            sum[kind].short_ns += counts.short_ns + counts.uncertain_ns + counts.held_ns;
+            sum[kind].short_ns += counts.short_ns + counts.uncertain_ns + counts.held_ns +
+                                  counts.thinned_ns;
         }
     }
     for (size_t kind = 0; kind < WAIT_KINDS; kind++) {

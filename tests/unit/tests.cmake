@@ -86,6 +86,7 @@ target_link_options(test_hot_path PRIVATE
 unit_test(waiting_samples ${recording})
 unit_test(wait_stacks ${recording})
 unit_test(wait_table ${recording})
+unit_test(wait_rate ${recording})
 unit_test(thread_line ${recording})
 unit_test(fxt_golden fxt)
 unit_test(fxt_reader fxt)

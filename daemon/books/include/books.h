@@ -41,6 +41,9 @@ struct books_event {
     uint64_t short_count;  /* waits that are summed alone */
     uint64_t short_weight;
     uint64_t bare; /* received without a sample of their beginning */
+    uint64_t thinned_count; /* that others stand for: `weight` is an estimate, and `unexplained` what
+                             * it is off by */
+    double variance;        /* of the estimate, by what it was made of */
 };
 
 struct books_cpu {

@@ -18,8 +18,11 @@ struct cpu_books *cpu_books_new(struct perf_source *source);
 struct cpu_books *cpu_books_free(struct cpu_books *books);
 
 /* Another reader of a CPU's switch records, by a view of its own (borrowed): the ring's room is
- * given back when both have read it. The records are never switched off then. */
-void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct perf_ring *view);
+ * given back when both have read it. Above `rate_max` switches a second the records are off for a
+ * second. */
+void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct perf_ring *view,
+                     uint64_t rate_max);
+bool cpu_books_switches_are_off(const struct cpu_books *books, size_t cpu_index);
 
 /* Sampling was enabled, at the started_ns of each CPU that is not absent. */
 void cpu_books_start(struct cpu_books *books);

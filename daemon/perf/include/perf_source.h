@@ -41,6 +41,7 @@ struct perf_source_config {
     uint64_t period_ns;                     /* of the clock */
     const struct perf_event_choice *events; /* borrowed; beside the clock */
     size_t event_count;                     /* at most PERF_EVENTS_MAX */
+    uint32_t wait_cost_percent; /* that samples of switches may cost of a CPU; their holder's */
     bool has_waits;            /* each switch away from a task is sampled, and the records of switches
                                 * say which threads begin and end, too */
     uint32_t wait_copy_bytes;  /* at most, of these samples */
@@ -233,6 +234,8 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
  * does without switches too, or -errno.
  */
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable);
+/* A sample of one switch in so many on a CPU. */
+int perf_source_control_waits(struct perf_source *source, size_t index, uint64_t period);
 /* The same for one of the events beside the clock. */
 int perf_source_control_event(struct perf_source *source, size_t index, uint32_t event,
                               bool enable);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Switch records come always: so the length of each wait is known, and what is sampled decides about
+ * stacks alone. What the records leave of the allowance, a quarter at least, is for samples. A period
+ * that is kept would meet the same threads again and again where switches take turns; so it is odd,
+ * and changes by turns between two values.
+ */
+#include "wait_rate.h"
+
+#define NS_PER_S       UINT64_C(1000000000)
+#define LEAST_PART     4    /* of the allowance, for samples */
+#define OWN_DEFAULT_NS 4000 /* of the collector's time, for a sample, before that is known */
+#define OWN_SAMPLES    256  /* samples from which on it is */
+
+void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz)
+{
+    *rate = (struct wait_rate){
+        .cost_percent = cost_percent,
+        .sample_max_hz = sample_max_hz,
+        .period = 1,
+    };
+}
+
+void wait_rate_renew(struct wait_rate *rate)
+{
+    rate->period = 1;
+    rate->since_ns = 0;
+}
+
+static uint64_t allowed_ns(uint32_t cost_percent)
+{
+    return NS_PER_S / 100 * cost_percent;
+}
+
+uint64_t wait_rate_switches_max(uint32_t cost_percent)
+{
+    return allowed_ns(cost_percent) / WAIT_RATE_SWITCH_NS;
+}
+
+/* How many samples a second there may be, at so many switches a second. */
+static uint64_t samples_max_hz(const struct wait_rate *rate, uint64_t switches_hz, uint64_t own_ns,
+                               uint64_t sample_count)
+{
+    const uint64_t each_ns = WAIT_RATE_SAMPLE_NS +
+                             (sample_count < OWN_SAMPLES ? OWN_DEFAULT_NS : own_ns / sample_count);
+    const uint64_t all_ns = allowed_ns(rate->cost_percent);
+    const uint64_t records_ns = switches_hz * WAIT_RATE_SWITCH_NS;
+    uint64_t left_ns = records_ns < all_ns ? all_ns - records_ns : 0;
+    left_ns = left_ns < all_ns / LEAST_PART ? all_ns / LEAST_PART : left_ns;
+    uint64_t max_hz = left_ns / each_ns;
+    max_hz = rate->sample_max_hz > 0 && max_hz > rate->sample_max_hz ? rate->sample_max_hz : max_hz;
+    return max_hz > 0 ? max_hz : 1;
+}
+
+bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
+                     uint64_t sample_count)
+{
+    if (rate->since_ns == 0 || time_ns < rate->since_ns + WAIT_RATE_SPAN_NS) {
+        rate->switch_count = rate->since_ns == 0 ? 0 : rate->switch_count;
+        rate->since_ns = rate->since_ns == 0 ? time_ns : rate->since_ns;
+        return false;
+    }
+    const uint32_t before = rate->period;
+    const uint64_t switches_hz = rate->switch_count * NS_PER_S / (time_ns - rate->since_ns);
+    const uint64_t max_hz = samples_max_hz(rate, switches_hz, own_ns, sample_count);
+    uint64_t period = (switches_hz + max_hz - 1) / max_hz;
+    if (period > 1) {
+        period = (period | 1) + 2 * (rate->turn++ & 1);
+    }
+    period = period > 0 ? period : 1;
+    rate->period = period < WAIT_RATE_MOST ? (uint32_t)period : WAIT_RATE_MOST;
+    rate->since_ns = time_ns;
+    rate->switch_count = 0;
+    return rate->period != before;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How many of a CPU's switches are sampled, so that it costs no more than it may: one in so many,
+ * the period of the event. Pure.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the kernel takes for a sample with its stack, and all that there is for a switch's two
+ * records (bench/switches.sh). */
+#define WAIT_RATE_SAMPLE_NS UINT64_C(6000)
+#define WAIT_RATE_SWITCH_NS UINT64_C(1500)
+#define WAIT_RATE_SPAN_NS   UINT64_C(200000000) /* a rate is measured over this time */
+#define WAIT_RATE_MOST      4095                /* the longest period */
+
+struct wait_rate {
+    uint32_t cost_percent;    /* of the CPU */
+    uint32_t sample_max_hz;   /* 0: any */
+    uint32_t period;          /* odd, so that turns of two are told apart */
+    uint64_t since_ns;        /* switches are counted; 0: not yet */
+    uint64_t switch_count;
+    unsigned turn;
+};
+
+void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz);
+/* Its event is a new one. */
+void wait_rate_renew(struct wait_rate *rate);
+
+static inline uint32_t wait_rate_period(const struct wait_rate *rate)
+{
+    return rate->period;
+}
+
+static inline void wait_rate_count(struct wait_rate *rate)
+{
+    rate->switch_count++;
+}
+
+/* `own_ns` is what `sample_count` samples have cost of the collector's time. Returns whether the
+ * period is another one now. */
+bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
+                     uint64_t sample_count);
+
+/* Switches a second of which even the records alone cost as much. */
+uint64_t wait_rate_switches_max(uint32_t cost_percent);
