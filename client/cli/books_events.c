@@ -74,10 +74,45 @@ static void print_sampled(FILE *file, const cJSON *event, uint64_t amount)
     }
 }
 
+static double seconds(const cJSON *total, const char *member)
+{
+    return (double)number(total, member) / 1e9;
+}
+
+/* Waits, whose samples weigh as many ns as they were long. */
+static void print_waits(FILE *file, const cJSON *event, const cJSON *total)
+{
+    text_print(file, text(event, "event", "[unknown]"));
+    (void)fprintf(file, ": %" PRIu64 " waits, of which %" PRIu64 " kept; %.3f s of %.3f s",
+                  number(total, "received"), number(total, "kept"), seconds(total, "sampled"),
+                  seconds(total, "counted"));
+    if (number(total, "not_sampled") > 0) {
+        (void)fprintf(file, ", by an estimate from some (standard error %.3f s)",
+                      seconds(total, "standard_error_ns"));
+    }
+    if (number(total, "lost") > 0) {
+        (void)fprintf(file, "; %" PRIu64 " not certain (%.3f s)", number(total, "lost"),
+                      seconds(total, "lost_ns"));
+    }
+    if (number(total, "short") > 0) {
+        (void)fprintf(file, "; %" PRIu64 " short (%.3f s)", number(total, "short"),
+                      seconds(total, "short_ns"));
+    }
+    if (number(total, "dropped") > 0) {
+        (void)fprintf(file, "; %" PRIu64 " dropped", number(total, "dropped"));
+    }
+    print_time(file, total, "held_back_ns", "switches came too fast to be recorded");
+    (void)fputc('\n', file);
+}
+
 static void print_event(FILE *file, const cJSON *event)
 {
     char count[TEXT_COUNT_BYTES];
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(event, "total");
+    if (cJSON_HasObjectItem(total, "short_ns")) {
+        print_waits(file, event, total);
+        return;
+    }
     text_print(file, text(event, "event", "[unknown]"));
     (void)fputs(": ", file);
     if (cJSON_HasObjectItem(total, "counted")) {

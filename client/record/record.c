@@ -54,6 +54,7 @@ struct recording {
     uint64_t flushed_ns;     /* when packets were made last */
     struct profctl *conn;
     struct record_scan scan;
+    struct thread_sums threads;
     struct target_watch watch;
     int32_t target_pids[WATCHED_PIDS_MAX]; /* of the config; the command is not one of them */
     uint8_t *chunk;                        /* PROFCTL_READ_BYTES_MAX */
@@ -75,6 +76,7 @@ static void recording_done(struct recording *recording)
     recording->output = output_free(recording->output);
     recording->conn = profctl_disconnect(recording->conn);
     record_scan_done(&recording->scan);
+    thread_sums_done(&recording->threads);
     target_watch_done(&recording->watch);
     free(recording->chunk);
     record_signals_restore();
@@ -135,6 +137,8 @@ static int prepare(struct recording *recording)
         (recording->packets == NULL && !request->is_native) || prepare_last_words(recording) < 0) {
         return complain("record: there is not enough memory");
     }
+    recording->scan.on_thread = thread_sums_take;
+    recording->scan.thread_userdata = &recording->threads;
     if (recording->packets != NULL) {
         packets_begin_session(recording->packets);
     }
@@ -377,9 +381,11 @@ static int conclude(struct recording *recording)
 {
     const struct record_request *request = recording->request;
     bool has_ended = record_child_has_ended(&recording->child);
+    thread_sums_order(&recording->threads);
     const struct record_outcome outcome = {
         .request = request,
         .scan = &recording->scan,
+        .threads = &recording->threads,
         .child = &recording->child,
         .ended_targets = recording->targets_ended ? &recording->watch : NULL,
         .stopped_by = recording->stopped_by,

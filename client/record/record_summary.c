@@ -153,6 +153,7 @@ void record_summary_print(FILE *to, const struct record_outcome *outcome)
                                             unread_modules_has_kernel(found)};
         books_print_short(to, outcome->scan->books_json, "--books", &unread);
     }
+    thread_sums_print(to, outcome->threads);
     if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
         (void)fputs(outcome->request->shows_books ? "\nprofctl report " : "profctl report ", to);
         text_print_argument(to, outcome->request->output_path);
@@ -189,6 +190,9 @@ void record_summary_print_json(FILE *to, const struct record_outcome *outcome)
     json_out_string(&out, "stopped_by", outcome->stopped_by);
     print_command(&out, outcome);
     json_out_raw(&out, "books", books);
+    if (outcome->threads->count > 0) {
+        thread_sums_print_json(&out, outcome->threads);
+    }
     json_out_end(&out, '}');
     (void)fputc('\n', to);
 }

@@ -104,6 +104,9 @@ int record_scan_record(const struct fxt_record *record, void *userdata)
                data_is_named(&record->data, DATA_NAME_BOOKS)) {
         scan->books_count++;
         return data_take_object(&record->data, &scan->books_json);
+    } else if (record->kind == FXT_RECORD_DATA && !scan->is_other && scan->on_thread != NULL &&
+               data_is_named(&record->data, DATA_NAME_THREADS)) {
+        return data_each_line(&record->data, scan->on_thread, scan->thread_userdata);
     }
     return 0;
 }

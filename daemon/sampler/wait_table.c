@@ -285,9 +285,16 @@ static struct thread_sums sums_at(const struct wait_table *table, const struct t
     return sums;
 }
 
+/* Records come from a moment before the run begins. */
+static uint64_t within_run(const struct wait_table *table, uint64_t time_ns)
+{
+    return time_ns < table->start_ns ? table->start_ns : time_ns;
+}
+
 static void enter_state(struct wait_table *table, struct tracked *thread, enum state state,
                         uint64_t time_ns)
 {
+    time_ns = within_run(table, time_ns);
     thread->run.sums = sums_at(table, thread, time_ns);
     thread->state = state;
     thread->since_ns = time_ns;
@@ -357,7 +364,7 @@ static struct tracked *add_thread(struct wait_table *table, int32_t pid, int32_t
         .is_hashed = true,
         .line = {.pid = pid, .tid = tid},
     };
-    begin_run(table, thread, state, time_ns);
+    begin_run(table, thread, state, within_run(table, time_ns));
     *bucket = (uint32_t)(thread - table->threads);
     return thread;
 }
@@ -431,8 +438,14 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     const uint64_t from_ns = thread->since_ns;
     const uint64_t length_ns = time_ns > from_ns ? time_ns - from_ns : 0;
     thread->wait = 0;
+    if (length_ns == 0) { /* it was over when the run began */
+        if (entry != NULL) {
+            drop_wait(table, entry, cpu_index);
+        }
+        return;
+    }
     counts->counted_ns += length_ns;
-    bool is_short = length_ns < table->config.min_wait_ns || length_ns == 0;
+    bool is_short = length_ns < table->config.min_wait_ns;
     bool is_sure = is_certain(table, thread);
     bool is_long = length_ns >= WAIT_LONG_NS;
     if (is_sure && !is_short && !is_long && entry == NULL && thread->factor > 1) {

@@ -10,13 +10,14 @@ require_perf
 use_build release
 start_daemon
 
+echo '{"off_cpu": {"max_cost_percent": 100}}' >"$WORK/all.json" # whatever else runs, each switch is sampled
 # judge KIND SOURCE [ARGUMENT...]: known_waits for 3 s, in a recording that begins before it.
 judge() {
     local kind=$1 source=$2 seconds=5
     shift 2
     [ "$source" = switches ] && seconds=60
     echo "== $kind, by $source"
-    profctl record --native --wall -d "$seconds" -o "$WORK/p.fxt" -- "$WORKLOADS/known_waits" "$kind" 3 "$@" >"$WORK/truth" 2>"$WORK/out" ||
+    profctl record --native --config "$WORK/all.json" -d "$seconds" -o "$WORK/p.fxt" -- "$WORKLOADS/known_waits" "$kind" 3 "$@" >"$WORK/truth" 2>"$WORK/out" ||
         fail "record: $(cat "$WORK/out")"
     # It stands still, so that it lives when the recording ends.
     awk '$1 == "thread" { print $3 }' "$WORK/truth" | sort -u | xargs -r kill -KILL 2>/dev/null

@@ -172,6 +172,23 @@ STORY(takes_a_first_switch_to_a_thread_for_the_end_of_a_wait_since_the_start)
     expect_line(table, 5, 1000, 300, 0, 700);
 }
 
+STORY(knows_nothing_of_the_time_before_its_start)
+{
+    struct wait_table *table = *state;
+    leave(table, 0, 5, START - 50, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, START - 20);
+    wait_table_in(table, 1, 6, 6, START - 20);
+    wait_table_fork(table, 7, 7, START - 10);
+    wait_table_in(table, 1, 7, 7, START + 10);
+    assert_int_equal(expect_no_wait(table, 0), 1);
+    assert_int_equal(expect_no_wait(table, 1), 0);
+    struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
+    assert_int_equal(counts.short_count + counts.counted_ns, 0);
+    wait_table_stop(table, START + 100);
+    expect_line(table, 5, 100, 100, 0, 0);
+    expect_line(table, 7, 100, 90, 10, 0);
+}
+
 STORY(has_a_new_thread_wait_for_its_cpu_without_a_sample)
 {
     struct wait_table *table = *state;

@@ -80,6 +80,7 @@ bool input_is_recording(const char *path);
 #define DATA_NAME_SYMBOLS   "cpu-profilerd.symbols"
 #define DATA_NAME_BOOKS     "cpu-profilerd.books"
 #define DATA_NAME_PROCESSES "cpu-profilerd.processes"
+#define DATA_NAME_THREADS   "cpu-profilerd.threads"
 
 bool data_is_named(const struct fxt_data *data, const char *name);
 
@@ -120,6 +121,8 @@ struct record_scan {
     uint64_t books_count; /* how often books came */
     char *books_json;     /* owned; the last of them, or NULL */
     struct unread_modules unread;
+    data_line_fn on_thread; /* gets the lines of threads; NULL: they are passed over */
+    void *thread_userdata;
     struct fault fault; /* why it looks no longer; code 0: it does */
 };
 

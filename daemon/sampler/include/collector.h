@@ -26,7 +26,7 @@ struct collector *collector_free(struct collector *collector);
 /* Sampling has been enabled: samples come from now on. */
 void collector_resume(struct collector *collector);
 /* Sampling will be disabled: what /proc says of the times of threads is read for their books, which
- * is given up after half a second -> COLLECTOR_READ. */
+ * is given up after two seconds -> COLLECTOR_READ. */
 void collector_read_times(struct collector *collector);
 /* Sampling has been disabled: everything that the rings hold goes into the trace ->
  * COLLECTOR_DRAINED. */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Lines come thread by thread, in any order. They are kept one by one, and those of a process are
+ * brought together by sorting, once all have come. The recording may come from anywhere: what has no
+ * place is left out, and numbers that make no sense count as 0.
+ */
+#include "thread_sums.h"
+
+#include "grow.h"
+#include "json.h"
+#include "text_out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_MAX ((size_t)5)
+#define TIME_MAX  (INT64_MAX / (int64_t)THREAD_SUMS_MAX)
+
+void thread_sums_done(struct thread_sums *sums)
+{
+    free(sums->all);
+    *sums = (struct thread_sums){0};
+}
+
+static int64_t number(const cJSON *line, const char *member)
+{
+    int64_t value = 0;
+    return json_read_integer(cJSON_GetObjectItemCaseSensitive(line, member), -TIME_MAX, TIME_MAX,
+                             &value)
+               ? value
+               : 0;
+}
+
+int thread_sums_take(const cJSON *line, void *userdata)
+{
+    struct thread_sums *sums = userdata;
+    if (!cJSON_IsObject(line) || sums->count == THREAD_SUMS_MAX) {
+        return 0;
+    }
+    if (grow(sums->all, sums->capacity, sums->count + 1) < 0) {
+        return -ENOMEM;
+    }
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "name"));
+    struct thread_sum *sum = &sums->all[sums->count++];
+    *sum = (struct thread_sum){
+        .pid = number(line, "pid"),
+        .thread_count = 1,
+        .wall_ns = number(line, "wall_ns"),
+        .running_ns = number(line, "running_ns"),
+        .waiting_ns = number(line, "waiting_ns"),
+        .blocked_ns = number(line, "blocked_ns"),
+        .unexplained_ns = number(line, "unexplained_ns"),
+    };
+    (void)snprintf(sum->name, sizeof sum->name, "%s", name == NULL ? "" : name);
+    /* The leader goes first. */
+    if (number(line, "tid") != sum->pid) {
+        sum->thread_count |= UINT64_C(1) << 63;
+    }
+    return 0;
+}
+
+static int by_process(const void *left, const void *right)
+{
+    const struct thread_sum *a = left;
+    const struct thread_sum *b = right;
+    return a->pid != b->pid ? (a->pid > b->pid) - (a->pid < b->pid)
+                            : (a->thread_count > b->thread_count) -
+                                  (a->thread_count < b->thread_count);
+}
+
+static int by_activity(const void *left, const void *right)
+{
+    const struct thread_sum *a = left;
+    const struct thread_sum *b = right;
+    const int64_t a_ns = a->running_ns + a->waiting_ns;
+    const int64_t b_ns = b->running_ns + b->waiting_ns;
+    return a_ns != b_ns ? (a_ns < b_ns) - (a_ns > b_ns) : (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static void add(struct thread_sum *sum, const struct thread_sum *thread)
+{
+    sum->thread_count++;
+    sum->wall_ns += thread->wall_ns;
+    sum->running_ns += thread->running_ns;
+    sum->waiting_ns += thread->waiting_ns;
+    sum->blocked_ns += thread->blocked_ns;
+    sum->unexplained_ns += thread->unexplained_ns;
+}
+
+void thread_sums_order(struct thread_sums *sums)
+{
+    size_t count = 0;
+    if (sums->count == 0) {
+        return;
+    }
+    qsort(sums->all, sums->count, sizeof *sums->all, by_process);
+    for (size_t i = 0; i < sums->count; i++) {
+        struct thread_sum *thread = &sums->all[i];
+        if (count > 0 && sums->all[count - 1].pid == thread->pid) {
+            add(&sums->all[count - 1], thread);
+        } else {
+            sums->all[count] = *thread;
+            sums->all[count++].thread_count = 1;
+        }
+    }
+    sums->count = count;
+    qsort(sums->all, count, sizeof *sums->all, by_activity);
+}
+
+static double ms(int64_t time_ns)
+{
+    return (double)time_ns / 1e6;
+}
+
+void thread_sums_print(FILE *to, const struct thread_sums *sums)
+{
+    const size_t shown = sums->count < SHOWN_MAX ? sums->count : SHOWN_MAX;
+    if (shown == 0) {
+        return;
+    }
+    (void)fputs("\n    pid process          threads running_ms waiting_ms  blocked_ms unexplained\n",
+                to);
+    for (size_t i = 0; i < shown; i++) {
+        const struct thread_sum *sum = &sums->all[i];
+        (void)fprintf(to, "%7" PRId64 " ", sum->pid);
+        text_print_fitted(to, sum->name[0] == '\0' ? "[unknown]" : sum->name, 16, true);
+        (void)fprintf(to, " %7" PRIu64 " %10.1f %10.1f %11.1f %11.1f\n", sum->thread_count,
+                      ms(sum->running_ns), ms(sum->waiting_ns), ms(sum->blocked_ns),
+                      ms(sum->unexplained_ns));
+    }
+    if (shown < sums->count) {
+        (void)fprintf(to, "and %zu more processes\n", sums->count - shown);
+    }
+}
+
+void thread_sums_print_json(struct json_out *out, const struct thread_sums *sums)
+{
+    json_out_begin(out, "processes", '[');
+    for (size_t i = 0; i < sums->count; i++) {
+        const struct thread_sum *sum = &sums->all[i];
+        json_out_begin(out, NULL, '{');
+        json_out_i64(out, "pid", sum->pid);
+        json_out_string(out, "name", sum->name[0] == '\0' ? NULL : sum->name);
+        json_out_u64(out, "threads", sum->thread_count);
+        json_out_i64(out, "wall_ns", sum->wall_ns);
+        json_out_i64(out, "running_ns", sum->running_ns);
+        json_out_i64(out, "waiting_ns", sum->waiting_ns);
+        json_out_i64(out, "blocked_ns", sum->blocked_ns);
+        json_out_i64(out, "unexplained_ns", sum->unexplained_ns);
+        json_out_end(out, '}');
+    }
+    json_out_end(out, ']');
+}

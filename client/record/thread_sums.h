@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a recording says of the time of threads, summed up for each process. */
+
+#include "json_out.h"
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define THREAD_SUMS_MAX        ((size_t)65536) /* processes */
+#define THREAD_SUMS_NAME_BYTES 64
+
+struct thread_sum {
+    int64_t pid;
+    char name[THREAD_SUMS_NAME_BYTES]; /* of its leader, else of a thread; "": not known */
+    uint64_t thread_count;
+    int64_t wall_ns;
+    int64_t running_ns;
+    int64_t waiting_ns;
+    int64_t blocked_ns;
+    int64_t unexplained_ns;
+};
+
+/* All zero: there are none. */
+struct thread_sums {
+    struct thread_sum *all; /* owned; `count` of them */
+    size_t count;
+    size_t capacity;
+};
+void thread_sums_done(struct thread_sums *sums);
+
+/* A data_line_fn; `userdata` is the sums. Returns 0 or -ENOMEM. */
+int thread_sums_take(const cJSON *line, void *userdata);
+/* Sums up what was taken, the process that had or wanted a CPU for longest first. Then they can be
+ * printed: the first few as a table, nothing where there are none; all as an array of JSON. */
+void thread_sums_order(struct thread_sums *sums);
+void thread_sums_print(FILE *to, const struct thread_sums *sums);
+void thread_sums_print_json(struct json_out *out, const struct thread_sums *sums);
