@@ -20,7 +20,7 @@
 struct record_outcome {
     const struct record_request *request;
     const struct record_scan *scan;
-    const struct thread_sums *threads; /* in their order */
+    const struct thread_sums *threads;        /* in their order */
     const struct record_child *child;         /* .pid 0: no command */
     const struct target_watch *ended_targets; /* their end ended it; NULL: something else did */
     const char *stopped_by;                   /* as Stop replied */

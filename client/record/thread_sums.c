@@ -2,8 +2,8 @@
 
 /*
  * Lines come thread by thread, in any order. They are kept one by one, and those of a process are
- * brought together by sorting, once all have come. The recording may come from anywhere: what has no
- * place is left out, and numbers that make no sense count as 0.
+ * brought together by sorting, once all have come. The recording may come from anywhere: what has
+ * no place is left out, and numbers that make no sense count as 0.
  */
 #include "thread_sums.h"
 
@@ -66,9 +66,9 @@ static int by_process(const void *left, const void *right)
 {
     const struct thread_sum *a = left;
     const struct thread_sum *b = right;
-    return a->pid != b->pid ? (a->pid > b->pid) - (a->pid < b->pid)
-                            : (a->thread_count > b->thread_count) -
-                                  (a->thread_count < b->thread_count);
+    return a->pid != b->pid
+               ? (a->pid > b->pid) - (a->pid < b->pid)
+               : (a->thread_count > b->thread_count) - (a->thread_count < b->thread_count);
 }
 
 static int by_activity(const void *left, const void *right)
@@ -121,8 +121,8 @@ void thread_sums_print(FILE *to, const struct thread_sums *sums)
     if (shown == 0) {
         return;
     }
-    (void)fputs("\n    pid process          threads running_ms waiting_ms  blocked_ms unexplained\n",
-                to);
+    (void)fputs(
+        "\n    pid process          threads running_ms waiting_ms  blocked_ms unexplained\n", to);
     for (size_t i = 0; i < shown; i++) {
         const struct thread_sum *sum = &sums->all[i];
         (void)fprintf(to, "%7" PRId64 " ", sum->pid);

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* More switches a second cost more than they are worth; they are tried again after a while. Both are
- * others where there is another reader of them. */
+/* More switches a second cost more than they are worth; they are tried again after a while. Both
+ * are others where there is another reader of them. */
 #define SWITCH_FEED_RATE_MAX UINT64_C(20000)
 #define SWITCH_FEED_RETRY_NS UINT64_C(10000000000)
 
@@ -24,7 +24,7 @@ struct switch_feed {
     struct ticks *ticks;
     const struct perf_ring *other; /* the view of another reader, who is never ahead of the kernel's
                                     * room; borrowed; NULL: none */
-    uint64_t rate_max;              /* switches a second; see above, as the next */
+    uint64_t rate_max;             /* switches a second; see above, as the next */
     uint64_t retry_after_ns;
     bool full; /* the ring was full, so later records may be lost */
     bool has_next;

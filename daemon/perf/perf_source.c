@@ -387,9 +387,7 @@ static int enable_switches(struct perf_source *source, size_t index, bool enable
 int perf_source_control_switches(struct perf_source *source, size_t index, bool enable)
 {
     (void)pthread_mutex_lock(&source->mutex);
-    int r = enable && !source->sampling
-                ? 0
-                : enable_switches(source, index, enable);
+    int r = enable && !source->sampling ? 0 : enable_switches(source, index, enable);
     (void)pthread_mutex_unlock(&source->mutex);
     return r;
 }

@@ -53,8 +53,8 @@ bool proc_feed_identify(struct proc_feed *readings, const struct process *proces
                         uint64_t time_ns);
 
 /*
- * Asks for the times of threads, of processes from `from_pid` on; the reading is given to `on_times`
- * (taken), whatever its error. False: it cannot be asked for.
+ * Asks for the times of threads, of processes from `from_pid` on; the reading is given to
+ * `on_times` (taken), whatever its error. False: it cannot be asked for.
  */
 typedef void (*proc_feed_times_fn)(struct proc_reading *reading, void *userdata);
 void proc_feed_read_times(struct proc_feed *readings, proc_feed_times_fn on_times, void *userdata);

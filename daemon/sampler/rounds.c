@@ -47,9 +47,9 @@ struct rounds {
     bool first_walk_done;
     uint64_t first_walk_limit_ns; /* it is waited for until then */
     bool running;
-    bool stopping; /* drained, but for samples that are held */
+    bool stopping;           /* drained, but for samples that are held */
     bool reading_last_times; /* the main thread waits for that to stop */
-    bool walk_due; /* sideband was lost since the last walk began */
+    bool walk_due;           /* sideband was lost since the last walk began */
     bool told_of_hang;
     uint64_t next_walk_ns;
     struct counters counters;

@@ -79,15 +79,14 @@ size_t thread_line_print(const struct thread_line *line, char into[THREAD_LINE_B
         (void)utf8_json(name, sizeof name, line->name, strnlen(line->name, sizeof line->name));
         (void)snprintf(member, sizeof member, ",\"name\":\"%s\"", name);
     }
-    int bytes = snprintf(into, THREAD_LINE_BYTES,
-                         "{\"pid\":%" PRId32 ",\"tid\":%" PRId32 "%s,\"boot_ts_ns\":%" PRIu64
-                         ",\"wall_ns\":%" PRIu64 ",\"running_ns\":%" PRIu64
-                         ",\"waiting_ns\":%" PRIu64 ",\"blocked_ns\":%" PRIu64
-                         ",\"unexplained_ns\":%" PRId64 ",\"voluntary\":%" PRIu64
-                         ",\"involuntary\":%" PRIu64 ",\"source\":\"%s\"}\n",
-                         line->pid, line->tid, member, line->boot_ts_ns, line->wall_ns,
-                         line->running_ns, line->waiting_ns, line->blocked_ns,
-                         thread_line_unexplained(line), line->voluntary, line->involuntary,
-                         line->by_schedstat ? "schedstat" : "switches");
+    int bytes =
+        snprintf(into, THREAD_LINE_BYTES,
+                 "{\"pid\":%" PRId32 ",\"tid\":%" PRId32 "%s,\"boot_ts_ns\":%" PRIu64
+                 ",\"wall_ns\":%" PRIu64 ",\"running_ns\":%" PRIu64 ",\"waiting_ns\":%" PRIu64
+                 ",\"blocked_ns\":%" PRIu64 ",\"unexplained_ns\":%" PRId64 ",\"voluntary\":%" PRIu64
+                 ",\"involuntary\":%" PRIu64 ",\"source\":\"%s\"}\n",
+                 line->pid, line->tid, member, line->boot_ts_ns, line->wall_ns, line->running_ns,
+                 line->waiting_ns, line->blocked_ns, thread_line_unexplained(line), line->voluntary,
+                 line->involuntary, line->by_schedstat ? "schedstat" : "switches");
     return (size_t)bytes;
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The books of one thread: wall = running + waiting + blocked + unexplained. What the switch records
- * of its CPUs say, and what the scheduler itself counted of the thread, are brought together. Pure.
+ * The books of one thread: wall = running + waiting + blocked + unexplained. What the switch
+ * records of its CPUs say, and what the scheduler itself counted of the thread, are brought
+ * together. Pure.
  */
 
 #include "thread_reading.h"

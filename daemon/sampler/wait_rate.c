@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Switch records come always: so the length of each wait is known, and what is sampled decides about
- * stacks alone. What the records leave of the allowance, a quarter at least, is for samples. A period
- * that is kept would meet the same threads again and again where switches take turns; so it is odd,
- * and changes by turns between two values.
+ * Switch records come always: so the length of each wait is known, and what is sampled decides
+ * about stacks alone. What the records leave of the allowance, a quarter at least, is for samples.
+ * A period that is kept would meet the same threads again and again where switches take turns; so
+ * it is odd, and changes by turns between two values.
  */
 #include "wait_rate.h"
 
@@ -42,8 +42,8 @@ uint64_t wait_rate_switches_max(uint32_t cost_percent)
 static uint64_t samples_max_hz(const struct wait_rate *rate, uint64_t switches_hz, uint64_t own_ns,
                                uint64_t sample_count)
 {
-    const uint64_t each_ns = WAIT_RATE_SAMPLE_NS +
-                             (sample_count < OWN_SAMPLES ? OWN_DEFAULT_NS : own_ns / sample_count);
+    const uint64_t each_ns =
+        WAIT_RATE_SAMPLE_NS + (sample_count < OWN_SAMPLES ? OWN_DEFAULT_NS : own_ns / sample_count);
     const uint64_t all_ns = allowed_ns(rate->cost_percent);
     const uint64_t records_ns = switches_hz * WAIT_RATE_SWITCH_NS;
     uint64_t left_ns = records_ns < all_ns ? all_ns - records_ns : 0;

@@ -17,10 +17,10 @@
 #define WAIT_RATE_MOST      4095                /* the longest period */
 
 struct wait_rate {
-    uint32_t cost_percent;    /* of the CPU */
-    uint32_t sample_max_hz;   /* 0: any */
-    uint32_t period;          /* odd, so that turns of two are told apart */
-    uint64_t since_ns;        /* switches are counted; 0: not yet */
+    uint32_t cost_percent;  /* of the CPU */
+    uint32_t sample_max_hz; /* 0: any */
+    uint32_t period;        /* odd, so that turns of two are told apart */
+    uint64_t since_ns;      /* switches are counted; 0: not yet */
     uint64_t switch_count;
     unsigned turn;
 };

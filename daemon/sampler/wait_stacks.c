@@ -103,8 +103,7 @@ static struct kept_stack describe(struct wait_stacks *stacks, const struct sampl
         memcpy(stacks->frames + stack.kernel_count, sample->user_stack,
                stack.user_count * sizeof(uint64_t));
     }
-    stack.part_count =
-        (uint32_t)((count + WAIT_STACKS_PART_FRAMES - 1) / WAIT_STACKS_PART_FRAMES);
+    stack.part_count = (uint32_t)((count + WAIT_STACKS_PART_FRAMES - 1) / WAIT_STACKS_PART_FRAMES);
     stack.hash =
         seeded_hash(stacks->frames, count * sizeof(uint64_t)) ^
         seeded_hash_pair((uint64_t)stack.kernel_count << 48 | (uint64_t)stack.user_count << 32 |

@@ -91,8 +91,7 @@ struct wait_table {
 
 struct wait_table *wait_table_new(const struct wait_table_config *config)
 {
-    struct wait_table *table =
-        calloc(1, sizeof *table + config->cpu_count * sizeof table->cpus[0]);
+    struct wait_table *table = calloc(1, sizeof *table + config->cpu_count * sizeof table->cpus[0]);
     if (table == NULL) {
         return NULL;
     }
@@ -310,8 +309,7 @@ static void correct_assumption(struct tracked *thread, size_t cpu_index)
     thread->cpu_index = (uint32_t)cpu_index;
     thread->losses = 0; /* the caller has seen that there were none */
     if (run->has_first) {
-        run->first_sums =
-            (struct thread_sums){.running_ns = run->first.at_ns - thread->since_ns};
+        run->first_sums = (struct thread_sums){.running_ns = run->first.at_ns - thread->since_ns};
     }
 }
 
@@ -348,7 +346,7 @@ static struct tracked *take_thread(struct wait_table *table, uint32_t account)
 }
 
 static struct tracked *add_thread(struct wait_table *table, int32_t pid, int32_t tid,
-                                 enum state state, uint64_t time_ns)
+                                  enum state state, uint64_t time_ns)
 {
     uint32_t account = table->config.account(pid, time_ns, table->config.userdata);
     struct tracked *thread = take_thread(table, account);
@@ -413,7 +411,7 @@ static void replace_thread(struct wait_table *table, struct tracked *thread, uin
 
 /* The thread of a tid. One of another process had the tid before, and has gone unseen. */
 static struct tracked *find_thread(struct wait_table *table, int32_t pid, int32_t tid,
-                                  uint64_t time_ns)
+                                   uint64_t time_ns)
 {
     struct tracked *thread = NULL;
     for (uint32_t i = *bucket_of(table, tid); i != 0; i = table->threads[i].next) {
@@ -515,8 +513,8 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
         thread->wait = 0;
     }
     thread->run.is_seen = true;
-    enter_state(table, thread,
-                away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED, away->time_ns);
+    enter_state(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
+                away->time_ns);
     thread->factor = away->factor;
     thread->line.voluntary += away->kind == WAIT_BLOCKED;
     thread->line.involuntary += away->kind == WAIT_PREEMPTED;
@@ -586,8 +584,8 @@ void wait_table_exit(struct wait_table *table, size_t cpu_index, int32_t pid, in
 
 void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, uint64_t time_ns)
 {
-    struct tracked *thread = pid > 0 && table->is_running ? find_thread(table, pid, pid, time_ns)
-                                                         : NULL;
+    struct tracked *thread =
+        pid > 0 && table->is_running ? find_thread(table, pid, pid, time_ns) : NULL;
     if (thread == NULL || thread->state != STATE_ENDED) {
         return;
     }

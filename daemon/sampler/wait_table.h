@@ -56,8 +56,8 @@ struct wait_counts {
     uint64_t short_ns;
     uint64_t uncertain_count; /* records were lost meanwhile, or there was no place */
     uint64_t uncertain_ns;
-    uint64_t bare_count; /* handed out without an origin */
-    uint64_t held_ns;    /* ended, and the origin comes yet; times their factor */
+    uint64_t bare_count;    /* handed out without an origin */
+    uint64_t held_ns;       /* ended, and the origin comes yet; times their factor */
     uint64_t thinned_count; /* not sampled, and others stand for them */
     uint64_t thinned_ns;
     double variance; /* of the sum of lengths times factors, in ns^2 */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Each CPU has two rings of switches, its samples and its records, and the readings of /proc are one
- * more source; what is oldest is taken first. A switch is one moment, that of its first record: the
- * sample of the thread that leaves, else the record of its leaving. The thread that comes runs from
- * then on, so what the records cost is in no wait. That is how the scheduler counts, too.
+ * Each CPU has two rings of switches, its samples and its records, and the readings of /proc are
+ * one more source; what is oldest is taken first. A switch is one moment, that of its first record:
+ * the sample of the thread that leaves, else the record of its leaving. The thread that comes runs
+ * from then on, so what the records cost is in no wait. That is how the scheduler counts, too.
  *
  * The ring of switch records has another reader (switch_feed.c). It is read here by a view of its
  * own, and its room is given back when both have read it. While times of threads are read merging
@@ -13,8 +13,8 @@
 #include "waits.h"
 
 #include "clock.h"
-#include "wait_rate.h"
 #include "thread_line.h"
+#include "wait_rate.h"
 #include "wait_stacks.h"
 #include "wait_table.h"
 
@@ -22,9 +22,9 @@
 #include <string.h>
 
 #define PUBLISH_BYTES    ((size_t)65536)
-#define ROOM_BYTES       128 /* of a ring, that a record and a LOST record need */
+#define ROOM_BYTES       128              /* of a ring, that a record and a LOST record need */
 #define READING_PAUSE_NS (50 * NS_PER_MS) /* the least that rings hold */
-#define READING_LIMIT_NS (2 * NS_PER_S) /* on a machine with much else to do */
+#define READING_LIMIT_NS (2 * NS_PER_S)   /* on a machine with much else to do */
 #define TIMES_MAX        CAPACITY((size_t)65536) /* threads whose times are read */
 #define LINES_BYTES      ((size_t)32000)
 #define OWN_SAMPLES_MAX  16384 /* of which the cost of one is made out */
@@ -243,8 +243,7 @@ static uint64_t next_reading_ns(struct waits *waits)
 static bool tells_of_thread(const struct perf_record *record)
 {
     return record->kind == PERF_KIND_SWITCH || record->kind == PERF_KIND_FORK ||
-           record->kind == PERF_KIND_EXIT ||
-           (record->kind == PERF_KIND_COMM && record->comm.exec);
+           record->kind == PERF_KIND_EXIT || (record->kind == PERF_KIND_COMM && record->comm.exec);
 }
 
 /* What was lost lies between the record before and the next one. */
@@ -344,8 +343,7 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     if (record->tid > 0) {
         record->event = (uint32_t)waits->config.source->config.event_count + 1;
         record->sample.weight = 1;
-        record->sample.wait =
-            wait_table_begin(waits->table, wait_rate_period(&cpu->rate));
+        record->sample.wait = wait_table_begin(waits->table, wait_rate_period(&cpu->rate));
         cpu->ticket = record->sample.wait;
         cpu->ticket_tid = record->tid;
     }
@@ -537,10 +535,9 @@ void waits_resolve(struct waits *waits, const struct perf_record *record,
         .cgroup = resolved->sample.cgroup,
     };
     if (resolved->wanted != 0) {
-        origin.stack = wait_stacks_add(waits->stacks, &resolved->sample,
-                                       process != NULL && process->owner_known
-                                           ? process->owner
-                                           : PROCESS_ACCOUNT_UNKNOWN);
+        origin.stack = wait_stacks_add(
+            waits->stacks, &resolved->sample,
+            process != NULL && process->owner_known ? process->owner : PROCESS_ACCOUNT_UNKNOWN);
     }
     if (!wait_table_resolve(waits->table, record->sample.wait, &origin)) {
         wait_stacks_release(waits->stacks, origin.stack);

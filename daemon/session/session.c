@@ -95,8 +95,7 @@ static char *print_events(const struct session_config *config)
         const struct session_event *event = events->count > 0 ? &events->all[i] : &clock;
         (void)fprintf(out,
                       "%s{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64 ",\"asked\":%s}",
-                      i == 0 ? ",\"events\":[" : ",",
-                      event->name, event_names_unit(&event->code),
+                      i == 0 ? ",\"events\":[" : ",", event->name, event_names_unit(&event->code),
                       i == 0              ? config->period_ns
                       : event->period > 0 ? event->period
                                           : 1,

@@ -106,7 +106,7 @@ TEST(fills_in_defaults)
     "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294]," \
     "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"],\"units\":[\"d.service\"]},"                     \
     "\"events\":[{\"event\":\"faults:u\",\"period\":7},{\"event\":\"cs\",\"frequency_hz\":9}],"     \
-    "\"off_cpu\":{\"min_wait_us\":5,\"max_cost_percent\":7},\"exclude_self\":false,"               \
+    "\"off_cpu\":{\"min_wait_us\":5,\"max_cost_percent\":7},\"exclude_self\":false,"                \
     "\"cpus\":\"0-1\",\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
 
 TEST(reads_every_member)

@@ -129,9 +129,10 @@ TEST(prints_one_line_of_json)
     size_t bytes = thread_line_print(&line, text);
     assert_int_equal(bytes, strlen(text));
     assert_string_equal(
-        text, "{\"pid\":7,\"tid\":8,\"name\":\"a\\\"\\u000ab\",\"boot_ts_ns\":1000,\"wall_ns\":1000,"
-              "\"running_ns\":305,\"waiting_ns\":100,\"blocked_ns\":600,\"unexplained_ns\":-5,"
-              "\"voluntary\":3,\"involuntary\":0,\"source\":\"switches\"}\n");
+        text,
+        "{\"pid\":7,\"tid\":8,\"name\":\"a\\\"\\u000ab\",\"boot_ts_ns\":1000,\"wall_ns\":1000,"
+        "\"running_ns\":305,\"waiting_ns\":100,\"blocked_ns\":600,\"unexplained_ns\":-5,"
+        "\"voluntary\":3,\"involuntary\":0,\"source\":\"switches\"}\n");
     /* The longest. */
     memset(&line, 0xff, sizeof line);
     memset(line.name, '\x01', sizeof line.name);

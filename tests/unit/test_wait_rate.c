@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Samples of switches cost what they may, at any rate of switches, and every switch is sampled where
- * that costs less.
+ * Samples of switches cost what they may, at any rate of switches, and every switch is sampled
+ * where that costs less.
  */
 #include "unit_test.h"
 #include "wait_rate.h"

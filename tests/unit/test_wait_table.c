@@ -377,8 +377,8 @@ TEST(sums_short_waits_alone)
     (void)wait_table_free(table);
 }
 
-/* One switch in four is sampled: a wait of it stands for four, and the others for none. Their sum is
- * that of all within a few of the standard errors that are stated. */
+/* One switch in four is sampled: a wait of it stands for four, and the others for none. Their sum
+ * is that of all within a few of the standard errors that are stated. */
 STORY(lets_some_waits_stand_for_others)
 {
     struct wait_table *table = *state;
@@ -519,8 +519,8 @@ STORY(adds_up_in_any_order_of_records)
         for (size_t kind = 0; kind < WAIT_KINDS; kind++) {
             struct wait_counts counts = wait_table_counts(table, cpu, (enum wait_kind)kind);
             sum[kind].counted_ns += counts.counted_ns;
-            sum[kind].short_ns += counts.short_ns + counts.uncertain_ns + counts.held_ns +
-                                  counts.thinned_ns;
+            sum[kind].short_ns +=
+                counts.short_ns + counts.uncertain_ns + counts.held_ns + counts.thinned_ns;
         }
     }
     for (size_t kind = 0; kind < WAIT_KINDS; kind++) {

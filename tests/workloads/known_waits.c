@@ -12,8 +12,9 @@
  * Prints where the code of each function lies, as `function NAME start end`; and for each thread,
  * when its time is over, `thread NAME pid tid from_ns to_ns wait_ns cpu_ns delay_ns voluntary
  * involuntary`: two moments of CLOCK_BOOTTIME, how long its waits took between them by the clock,
- * less its CPU time in them, and what the kernel has counted for it since it began: CPU time, time ready without a CPU
- * (schedstat), switches of both kinds. Then all stand still until the program is killed, or with
+ * less its CPU time in them, and what the kernel has counted for it since it began: CPU time, time
+ * ready without a CPU (schedstat), switches of both kinds. Then all stand still until the program
+ * is killed, or with
  * --exit end.
  */
 #include "workload.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two threads hand a byte to and fro, each waiting for the other: ping_pong SECONDS. Prints how many
- * switches a second that were.
+ * Two threads hand a byte to and fro, each waiting for the other: ping_pong SECONDS. Prints how
+ * many switches a second that were.
  */
 #include "workload.h"
 

@@ -37,12 +37,12 @@ struct books_event {
     uint64_t enabled_ns;
     uint64_t running_ns; /* less than enabled_ns where it shares its counter with others */
     /* Of waits, whose unit is ns: counted = weight + lost_weight + short_weight + unexplained. */
-    uint64_t lost_weight;  /* `lost` is how many waits were not certain */
-    uint64_t short_count;  /* waits that are summed alone */
+    uint64_t lost_weight; /* `lost` is how many waits were not certain */
+    uint64_t short_count; /* waits that are summed alone */
     uint64_t short_weight;
-    uint64_t bare; /* received without a sample of their beginning */
-    uint64_t thinned_count; /* that others stand for: `weight` is an estimate, and `unexplained` what
-                             * it is off by */
+    uint64_t bare;          /* received without a sample of their beginning */
+    uint64_t thinned_count; /* that others stand for: `weight` is an estimate, and `unexplained`
+                             * what it is off by */
     double variance;        /* of the estimate, by what it was made of */
 };
 

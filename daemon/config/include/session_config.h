@@ -54,8 +54,8 @@ struct session_config {
     struct session_targets targets; /* none: everything */
     struct session_events events;
     struct session_off_cpu off_cpu; /* off */
-    uint32_t max_event_rate_hz; /* the administrator's: no member */
-    struct session_notes notes; /* what the parser has to say of the values */
+    uint32_t max_event_rate_hz;     /* the administrator's: no member */
+    struct session_notes notes;     /* what the parser has to say of the values */
 };
 
 /* What the administrator lets a session have; daemon_config.h reads it from his file. */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SESSION_MIN_WAIT_US_MAX         10000000
-#define SESSION_MAX_COST_PERCENT        3 /* by default */
+#define SESSION_MIN_WAIT_US_MAX          10000000
+#define SESSION_MAX_COST_PERCENT         3 /* by default */
 #define SESSION_MAX_COST_PERCENT_HIGHEST 100
 
 /* The two events that waits become. */

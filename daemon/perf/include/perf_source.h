@@ -42,9 +42,9 @@ struct perf_source_config {
     const struct perf_event_choice *events; /* borrowed; beside the clock */
     size_t event_count;                     /* at most PERF_EVENTS_MAX */
     uint32_t wait_cost_percent; /* that samples of switches may cost of a CPU; their holder's */
-    bool has_waits;            /* each switch away from a task is sampled, and the records of switches
-                                * say which threads begin and end, too */
-    uint32_t wait_copy_bytes;  /* at most, of these samples */
+    bool has_waits; /* each switch away from a task is sampled, and the records of switches
+                     * say which threads begin and end, too */
+    uint32_t wait_copy_bytes;   /* at most, of these samples */
     uint32_t event_rate_max_hz; /* samples a second of all of them on a CPU; 0: any. Its holder's */
     uint16_t
         max_stack_depth; /* frames; without copied stacks at most kernel.perf_event_max_stack */
@@ -88,7 +88,7 @@ enum perf_stream_kind {
     PERF_STREAM_SIDEBAND,
     PERF_STREAM_SWITCHES,
     PERF_STREAM_WAITS, /* where the config has them */
-    PERF_STREAMS, /* then the events beside the clock, from index 1 on */
+    PERF_STREAMS,      /* then the events beside the clock, from index 1 on */
 };
 #define PERF_STREAMS_MAX (PERF_STREAMS + PERF_EVENTS_MAX)
 
@@ -159,8 +159,7 @@ struct perf_source {
 #define PERF_WAIT_EVENTS 2
 static inline uint32_t perf_source_sample_events(const struct perf_source *source)
 {
-    return (uint32_t)source->config.event_count +
-           (source->config.has_waits ? PERF_WAIT_EVENTS : 0);
+    return (uint32_t)source->config.event_count + (source->config.has_waits ? PERF_WAIT_EVENTS : 0);
 }
 
 /* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */

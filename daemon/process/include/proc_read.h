@@ -51,7 +51,7 @@ struct proc_reading {
     size_t pid_count;
     const struct thread_reading *times; /* in the order in which they were read */
     size_t time_count;
-    int32_t next_pid; /* with which a next reading of times goes on; 0: that is all */
+    int32_t next_pid;           /* with which a next reading of times goes on; 0: that is all */
     const uint64_t *cgroup_ids; /* of the control groups that there are, */
     size_t cgroup_count;
     const char *cgroup_paths; /* and their paths in the same order, each with its NUL */

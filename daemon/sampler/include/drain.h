@@ -41,7 +41,7 @@ struct drain_config {
     enum session_unwind unwind;
     uint16_t max_stack_depth; /* user frames */
     size_t held_bytes;        /* for samples that wait */
-    uint64_t min_wait_ns;     /* shorter waits of threads are summed alone; where the source has any */
+    uint64_t min_wait_ns; /* shorter waits of threads are summed alone; where the source has any */
 };
 
 /* Returned; NULL when there is no memory. */
