@@ -36,6 +36,31 @@ expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] /
     "the clock's books do not close"
 expect_json "$WORK/books.json" "d['value']['total']['idle'] == 0 or d['value']['idle_source'] == 'switches'" "idleness is of others"
 
+# hasty SECONDS CONFIG: two threads that hand a byte to and fro 100,000 times a second and more.
+hasty() {
+    echo "$2" >"$WORK/hasty.json"
+    profctl record --native --config "$WORK/hasty.json" -o "$WORK/h.fxt" -- "$WORKLOADS/ping_pong" "$1" >/dev/null 2>"$WORK/out" ||
+        fail "record: $(cat "$WORK/out")"
+    grep '^off-cpu' "$WORK/out"
+    profctl dump --json "$WORK/h.fxt" | grep '"cpu-profilerd.books"' >"$WORK/books.json"
+}
+waits="d['value']['events'][0]['total']"
+
+echo "== more than may be recorded"
+hasty 3 '{"off_cpu": {"max_cost_percent": 1}}'
+expect_json "$WORK/books.json" "$waits['held_back_ns'] > 0 and $waits['lost'] > 0" "nothing is held back"
+expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] / 100, 2) for c in d['value']['cpus'])" \
+    "the clock's books do not close"
+
+echo "== some stand for others"
+stop_daemon || fail "the daemon"
+echo '{"max_event_rate_hz": 1000}' >"$WORK/daemon.json"
+start_daemon --config "$WORK/daemon.json"
+hasty 5 '{"off_cpu": {"max_cost_percent": 100}}'
+expect_json "$WORK/books.json" "$waits['not_sampled'] > 10 * $waits['received']" "too many are sampled"
+expect_json "$WORK/books.json" "0 < $waits['standard_error_ns'] and abs($waits['unexplained']) < 6 * $waits['standard_error_ns']" \
+    "the sum is further off than it is said to be: $(cat "$WORK/books.json")"
+
 echo "== the whole machine"
 profctl start --wall -F 99 >/dev/null || fail "start"
 sleep 1

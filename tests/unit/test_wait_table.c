@@ -458,6 +458,16 @@ STORY(leaves_places_to_other_accounts_and_reuses_those_of_the_dead)
     expect_line(table, (int32_t)WAIT_THREADS_MAX - 1, 100, 100, 0, 0);
 }
 
+/* What has ended on a CPU, added to what was handed out. */
+static void take_all(struct wait_table *table, size_t cpu, uint64_t handed_out_ns[WAIT_KINDS])
+{
+    const struct wait *wait;
+    while ((wait = wait_table_next(table, cpu)) != NULL) {
+        handed_out_ns[wait->kind] += wait->to_ns - wait->from_ns;
+        (void)wait_table_release(table, wait);
+    }
+}
+
 /* Whatever the records, and however many are lost: nothing is counted twice, and no thread's terms
  * are more than its time. */
 STORY(adds_up_in_any_order_of_records)
@@ -502,20 +512,12 @@ STORY(adds_up_in_any_order_of_records)
             wait_table_in(table, cpu, pid, tid, time_ns);
             break;
         }
-        const struct wait *wait;
-        while ((wait = wait_table_next(table, cpu)) != NULL) {
-            handed_out_ns[wait->kind] += wait->to_ns - wait->from_ns;
-            (void)wait_table_release(table, wait);
-        }
+        take_all(table, cpu, handed_out_ns);
     }
     wait_table_stop(table, time_ns);
     struct wait_counts sum[WAIT_KINDS] = {0};
     for (size_t cpu = 0; cpu < CPUS; cpu++) {
-        const struct wait *wait;
-        while ((wait = wait_table_next(table, cpu)) != NULL) {
-            handed_out_ns[wait->kind] += wait->to_ns - wait->from_ns;
-            (void)wait_table_release(table, wait);
-        }
+        take_all(table, cpu, handed_out_ns);
         for (size_t kind = 0; kind < WAIT_KINDS; kind++) {
             struct wait_counts counts = wait_table_counts(table, cpu, (enum wait_kind)kind);
             sum[kind].counted_ns += counts.counted_ns;
