@@ -66,7 +66,7 @@ bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
     const uint64_t max_hz = samples_max_hz(rate, switches_hz, own_ns, sample_count);
     uint64_t period = (switches_hz + max_hz - 1) / max_hz;
     if (period > 1) {
-        period = (period | 1) + 2 * (rate->turn++ & 1);
+        period = (period | 1) + (rate->turn++ % 2 == 0 ? 0 : 2);
     }
     period = period > 0 ? period : 1;
     rate->period = period < WAIT_RATE_MOST ? (uint32_t)period : WAIT_RATE_MOST;

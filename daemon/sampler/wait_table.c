@@ -15,6 +15,7 @@
 #include "quota.h"
 #include "seeded_hash.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ static void unlink_thread(struct wait_table *table, struct tracked *thread)
 
 static struct wait_entry *take_wait(struct wait_table *table)
 {
+    assert(table->waits != NULL);
     uint32_t place = table->free_wait;
     if (place != 0) {
         table->free_wait = table->waits[place].next;

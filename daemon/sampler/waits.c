@@ -264,10 +264,9 @@ static void read_ahead(struct waits *waits, size_t cpu_index)
         if (r == 0) {
             return;
         }
-        if (r < 0 || perf_record_parse(&waits->config.source->switch_layout, bytes, size_bytes,
-                                       &view->next) < 0) {
-            lose_records(waits, cpu_index);
-        } else if (view->next.kind == PERF_KIND_LOST) {
+        bool is_whole = r > 0 && perf_record_parse(&waits->config.source->switch_layout, bytes,
+                                                   size_bytes, &view->next) == 0;
+        if (!is_whole || view->next.kind == PERF_KIND_LOST) {
             lose_records(waits, cpu_index);
         } else {
             view->has_next = tells_of_thread(&view->next);

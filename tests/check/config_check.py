@@ -22,6 +22,8 @@ def allowed(member):
         return ", ".join(f"`{json.dumps(value)}`" for value in member["enum"])
     if member["type"] == "boolean":
         return "`true`, `false`"
+    if member["type"] == ["object", "boolean"] and member["not"] == {"const": True}:
+        return allowed({**member, "type": "object"}) + "; `false`"
     if member["type"] == "object":
         return ", ".join(f"`{name}`" for name in member["properties"])
     if member["type"] == "array":
@@ -92,7 +94,8 @@ class ConfigCheck:
             return
         for name, member in named.items():
             kind, ranges, default, meaning, example = rows[name]
-            if kind != member["type"] or ranges != allowed(member):
+            types = member["type"] if isinstance(member["type"], list) else [member["type"]]
+            if kind != " or ".join(types) or ranges != allowed(member):
                 self.complain(f"{self.page}: {name}: is {member['type']}, allowed {allowed(member)}; not {kind}, {ranges}")
             if "default" in member and default != f"`{json.dumps(member['default'])}`":
                 self.complain(f"{self.page}: {name}: the default is {member['default']}, not {default}")

@@ -48,7 +48,7 @@ waits="d['value']['events'][0]['total']"
 
 echo "== more than may be recorded"
 hasty 3 '{"off_cpu": {"max_cost_percent": 1}}'
-expect_json "$WORK/books.json" "$waits['held_back_ns'] > 0 and $waits['lost'] > 0" "nothing is held back"
+expect_json "$WORK/books.json" "${waits}['held_back_ns'] > 0 and ${waits}['lost'] > 0" "nothing is held back"
 expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] / 100, 2) for c in d['value']['cpus'])" \
     "the clock's books do not close"
 
@@ -57,8 +57,8 @@ stop_daemon || fail "the daemon"
 echo '{"max_event_rate_hz": 1000}' >"$WORK/daemon.json"
 start_daemon --config "$WORK/daemon.json"
 hasty 5 '{"off_cpu": {"max_cost_percent": 100}}'
-expect_json "$WORK/books.json" "$waits['not_sampled'] > 10 * $waits['received']" "too many are sampled"
-expect_json "$WORK/books.json" "0 < $waits['standard_error_ns'] and abs($waits['unexplained']) < 6 * $waits['standard_error_ns']" \
+expect_json "$WORK/books.json" "${waits}['not_sampled'] > 10 * ${waits}['received']" "too many are sampled"
+expect_json "$WORK/books.json" "0 < ${waits}['standard_error_ns'] and abs(${waits}['unexplained']) < 6 * ${waits}['standard_error_ns']" \
     "the sum is further off than it is said to be: $(cat "$WORK/books.json")"
 
 echo "== the whole machine"

@@ -197,11 +197,9 @@ TEST(refuses_what_is_above_a_limit)
         {"{\"allowed_events\":[]}", 0, "{\"events\":[{\"event\":\"cs\"}]}",
          "events: has 'cs', a software event, which the administrator does not allow "
          "(allowed_events in F)"},
-        {"{}", 1000, "{\"off_cpu\":{}}", NULL},
         {"{\"allowed_events\":[\"hardware\"]}", 0, "{\"off_cpu\":{}}",
          "off_cpu: samples a software event, which the administrator does not allow; false is "
          "allowed (allowed_events in F)"},
-        {"{\"allowed_events\":[]}", 0, "{\"off_cpu\":false}", NULL},
         {"{\"max_event_rate_hz\":50000}", 1000,
          "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":50000}]}", NULL},
         /* What is no config at all is told first. */
