@@ -253,7 +253,7 @@ static void count_sample(struct counting *counting, const struct profile_sample 
     count_interpreter(counting, sample, value);
     bool is_kernel_thread = profile_is_kernel_thread(counting->profile, sample);
     uint64_t pid = profile_task(counting->profile, sample->task)->pid;
-    summary->outside_count += pid == PROFILE_PID_OUTSIDE;
+    summary->outside_count += pid == PROFILE_PID_OUTSIDE ? value : 0;
     bool in_kernel = is_kernel_thread || sample->in_kernel;
     summary->kernel_thread_count += is_kernel_thread ? value : 0;
     summary->in_kernel_count += in_kernel ? value : 0;
