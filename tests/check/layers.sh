@@ -98,7 +98,7 @@ set_library_group() {
     linux/perf_event.h) group=perf_event ;;
     linux/* | asm/*) group=kernel ;;
     sys/* | netinet/* | arpa/*) group=libc ;;
-    assert.h | ctype.h | dirent.h | dlfcn.h | elf.h | endian.h | err.h | errno.h | fcntl.h | fnmatch.h | \
+    assert.h | ctype.h | dirent.h | dlfcn.h | elf.h | endian.h | err.h | errno.h | fcntl.h | fnmatch.h | fts.h | \
         getopt.h | glob.h | grp.h | inttypes.h | langinfo.h | libgen.h | limits.h | link.h | locale.h | malloc.h | \
         math.h | mntent.h | poll.h | pthread.h | pwd.h | sched.h | search.h | semaphore.h | setjmp.h | signal.h | spawn.h | \
         stdalign.h | stdarg.h | stdatomic.h | stdbool.h | stddef.h | stdint.h | stdio.h | stdlib.h | \

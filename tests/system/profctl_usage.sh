@@ -160,6 +160,7 @@ mkdir "$WORK/default" && : >"$WORK/default/profile.fxt"
 for verb in report flamegraph; do
     (cd "$WORK/default" && "$PROFCTL" "$verb" 2>&1) | grep -q '^profctl: profile.fxt:\? .*empty' || fail "$verb does not take profile.fxt"
 done
+rm -r "$WORK/default"
 : >"$WORK/empty"
 printf '\020\000\004\106\170\124\026\000' >"$WORK/magic"
 printf '\020\000\004\106\170\124\026\000\042\000\001\000' >"$WORK/cut"
