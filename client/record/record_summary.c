@@ -140,6 +140,19 @@ static void print_first_lines(FILE *to, const struct record_outcome *outcome)
     }
 }
 
+static void print_last_line(FILE *to, const struct record_outcome *outcome)
+{
+    struct page page;
+    struct page_text text;
+    page_describe_summary(to, &page);
+    if (page_text_begin(&text)) {
+        (void)fputs("profctl report ", text.file);
+        text_print_argument(text.file, outcome->request->output_path);
+        (void)fputs(" shows where the time went\n", text.file);
+        page_text_end(&text, &page, PAGE_PLAIN);
+    }
+}
+
 void record_summary_print(FILE *to, const struct record_outcome *outcome)
 {
     print_first_lines(to, outcome);
@@ -155,9 +168,8 @@ void record_summary_print(FILE *to, const struct record_outcome *outcome)
     }
     thread_sums_print(to, outcome->threads);
     if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
-        (void)fputs(outcome->request->shows_books ? "\nprofctl report " : "profctl report ", to);
-        text_print_argument(to, outcome->request->output_path);
-        (void)fputs(" shows where the time went\n", to);
+        (void)fputs(outcome->request->shows_books ? "\n" : "", to);
+        print_last_line(to, outcome);
     }
 }
 

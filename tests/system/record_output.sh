@@ -226,3 +226,6 @@ script -qec "COLUMNS=200 profctl record -o '$WORK/line.fxt' -- true" /dev/null <
 grep -q '^recording true, .*, until it ends; Ctrl-C ends it' "$WORK/out" || fail "with a command it begins with: $(cat "$WORK/out")"
 profctl record -d 0.2 -o "$WORK/line.fxt" >"$WORK/out" 2>&1
 ! grep -q '^recording ' "$WORK/out" || fail "a line for a terminal is in a file: $(cat "$WORK/out")"
+script -qec "stty cols 40; profctl record -d 0.2 -o '$WORK/line.fxt'" /dev/null </dev/null | tr -d '\r' >"$WORK/out"
+tail -n 1 "$WORK/out" | grep -q 'the time went$' || fail "its end is: $(cat "$WORK/out")"
+[ "$(tail -n 1 "$WORK/out" | wc -m)" -le 41 ] || fail "its last line is too long for 40 columns: $(cat "$WORK/out")"
