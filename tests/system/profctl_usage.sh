@@ -76,7 +76,7 @@ for verb in record read stop status report top; do
         grep -qw "$word" "$WORK/out" || fail "$verb --help does not explain '$word'"
     done
 done
-expect 2 'no such option' --nonsense
+expect 2 'a verb comes first' --nonsense
 expect 2 'name a recording, such as: profctl report profile.fxt' report
 expect 2 'lock.fxt was taken as what --callers is to be' report --callers lock.fxt
 expect 2 'one recording at a time; join parts with: cat a b | profctl report -' report a b
