@@ -25,6 +25,7 @@ void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t samp
 void wait_rate_renew(struct wait_rate *rate)
 {
     rate->period = 1;
+    rate->changed_ns = 0;
     rate->since_ns = 0;
 }
 
@@ -70,6 +71,7 @@ bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
     }
     period = period > 0 ? period : 1;
     rate->period = period < WAIT_RATE_MOST ? (uint32_t)period : WAIT_RATE_MOST;
+    rate->before = before;
     rate->since_ns = time_ns;
     rate->switch_count = 0;
     return rate->period != before;

@@ -20,7 +20,9 @@ struct wait_rate {
     uint32_t cost_percent;  /* of the CPU */
     uint32_t sample_max_hz; /* 0: any */
     uint32_t period;        /* odd, so that turns of two are told apart */
-    uint64_t since_ns;      /* switches are counted; 0: not yet */
+    uint32_t before;        /* the period until */
+    uint64_t changed_ns;
+    uint64_t since_ns; /* switches are counted; 0: not yet */
     uint64_t switch_count;
     unsigned turn;
 };
@@ -28,6 +30,17 @@ struct wait_rate {
 void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz);
 /* Its event is a new one. */
 void wait_rate_renew(struct wait_rate *rate);
+
+/* The kernel has another period since `time_ns`: what is older was sampled by the one before. */
+static inline void wait_rate_changed(struct wait_rate *rate, uint64_t time_ns)
+{
+    rate->changed_ns = time_ns;
+}
+
+static inline uint32_t wait_rate_period_at(const struct wait_rate *rate, uint64_t time_ns)
+{
+    return time_ns < rate->changed_ns ? rate->before : rate->period;
+}
 
 static inline uint32_t wait_rate_period(const struct wait_rate *rate)
 {

@@ -342,7 +342,8 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     if (record->tid > 0) {
         record->event = (uint32_t)waits->config.source->config.event_count + 1;
         record->sample.weight = 1;
-        record->sample.wait = wait_table_begin(waits->table, wait_rate_period(&cpu->rate));
+        record->sample.wait =
+            wait_table_begin(waits->table, wait_rate_period_at(&cpu->rate, record->time_ns));
         cpu->ticket = record->sample.wait;
         cpu->ticket_tid = record->tid;
     }
@@ -364,7 +365,7 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
             .time_ns = time_ns,
             .kind = record->context_switch.preempted ? WAIT_PREEMPTED : WAIT_BLOCKED,
             .ticket = is_begun ? cpu->ticket : 0,
-            .factor = wait_rate_period(&cpu->rate),
+            .factor = wait_rate_period_at(&cpu->rate, time_ns),
         };
         wait_table_out(waits->table, cpu_index, &away);
         wait_rate_count(&cpu->rate);
@@ -515,6 +516,7 @@ void waits_adapt(struct waits *waits, uint64_t time_ns)
         if (wait_rate_adapt(rate, time_ns, waits->own_ns, waits->sample_count)) {
             is_due = true;
             (void)perf_source_control_waits(waits->config.source, i, wait_rate_period(rate));
+            wait_rate_changed(rate, clock_ns(CLOCK_BOOTTIME));
         }
     }
     if (is_due || waits->sample_count > OWN_SAMPLES_MAX) {

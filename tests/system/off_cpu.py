@@ -65,7 +65,7 @@ def judge_samples(kind, functions, thread, samples, steal):
     blocked = sum(s["weight"] for s in own if s["event"] == OFF_CPU)
     preempted = sum(s["weight"] for s in own if s["event"] == PREEMPTED)
     if kind == "share":
-        near("preempted, by samples", preempted, thread["delay_ns"], wall)
+        near("preempted, by samples", preempted, thread["delay_ns"], wall, steal)
     else:
         # A wait's end by the clock comes when the thread has its CPU again, as a switch does; where it was preempted
         # within, that is in the measured time, too.

@@ -49,8 +49,6 @@ waits="d['value']['events'][0]['total']"
 echo "== more than may be recorded"
 hasty 3 '{"off_cpu": {"max_cost_percent": 1}}'
 expect_json "$WORK/books.json" "${waits}['held_back_ns'] > 0 and ${waits}['lost'] > 0" "nothing is held back"
-expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] / 100, 2) for c in d['value']['cpus'])" \
-    "the clock's books do not close"
 
 echo "== some stand for others"
 stop_daemon || fail "the daemon"
