@@ -447,7 +447,8 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     counts->counted_ns += length_ns;
     bool is_short = length_ns < table->config.min_wait_ns;
     bool is_sure = is_certain(table, thread);
-    bool is_long = length_ns >= WAIT_LONG_NS;
+    bool is_long =
+        length_ns >= WAIT_LONG_NS / (entry == NULL ? thread->factor : entry->wait.factor);
     if (is_sure && !is_short && !is_long && entry == NULL && thread->factor > 1) {
         counts->thinned_count++;
         counts->thinned_ns += length_ns;

@@ -45,8 +45,9 @@ struct wait {
     struct wait_origin origin;
 };
 
-/* Of a wait that is as long each is known by itself: it stands for no others. */
-#define WAIT_LONG_NS UINT64_C(100000000)
+/* A wait that would stand for as much time, or more, stands for no others: a few such would decide
+ * about the sum. Each is handed out, with or without an origin. */
+#define WAIT_LONG_NS UINT64_C(1000000000)
 
 /* Waits of a kind that ended on a CPU, or were open at the end: counted = all that were handed out,
  * once each, + short + uncertain + held + thinned. */
