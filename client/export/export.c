@@ -25,6 +25,8 @@ const struct export_format export_formats[] = {
      .is_binary = true, .has_no_frame = true, .has_no_value = true},
     {"markup", "symbolizer markup, as llvm-symbolizer filters it", .print = markup_print,
      .has_no_frame = true, .has_no_value = true},
+    {"ndjson", "JSON lines for ClickHouse and DuckDB, a row a sample", .print = ndjson_print,
+     .has_no_frame = true},
     {"otlp", "a request of OpenTelemetry, as a collector takes it", .print = otlp_print,
      .is_binary = true},
     {"pprof", "profile.proto for go tool pprof, compressed", .print = pprof_print,

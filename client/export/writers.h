@@ -31,7 +31,9 @@
  * otlp: one ExportProfilesServiceRequest of OpenTelemetry, not compressed.
  *
  * firefox: the processed profile of the Firefox Profiler.
+ *
+ * ndjson: a JSON object a line, rows of tables.
  */
 export_print_fn folded_print, speedscope_print, callgrind_print, perf_script_print, pprof_print,
     firefox_print, perf_data_print, otlp_print, chrome_print, perfetto_print, fuchsia_print,
-    markup_print;
+    markup_print, ndjson_print;

@@ -54,6 +54,23 @@ bool profile_is_kernel_thread(const struct profile *profile, const struct profil
            mappings_process(&profile->tables->mappings, task->segment, task->pid) == NULL;
 }
 
+const char *profile_host(const struct profile *profile, uint32_t segment)
+{
+    return segment >= profile->host_count || profile->hosts[segment] == INTERN_NONE
+               ? NULL
+               : profile_text(profile, profile->hosts[segment]);
+}
+
+bool profile_has_hosts(const struct profile *profile)
+{
+    for (size_t i = 1; i < profile->host_count; i++) {
+        if (profile->hosts[i] != profile->hosts[0]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A number of at least 1 in an object, else 0. */
 static uint64_t positive_member(const cJSON *object, const char *name)
 {

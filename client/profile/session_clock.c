@@ -169,6 +169,28 @@ static int take_sessions(struct profile *profile, struct recorded_books *recorde
     return 0;
 }
 
+/* Finds the machine of each segment. */
+static int find_hosts(struct profile *profile, const struct recorded_books *recorded)
+{
+    profile->hosts = calloc(recorded->segment_count + 1, sizeof *profile->hosts);
+    if (profile->hosts == NULL) {
+        return -ENOMEM;
+    }
+    profile->host_count = recorded->segment_count;
+    for (size_t i = 0; i < recorded->segment_count; i++) {
+        uint32_t session = recorded->of_segments[i];
+        const char *json = session == INTERN_NONE ? NULL : recorded->told[session].session_json;
+        cleanup_(json_freep) cJSON *object = cJSON_Parse(json);
+        const char *host = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "host"));
+        profile->hosts[i] = INTERN_NONE;
+        if (host != NULL &&
+            intern_add(&profile->texts, host, strlen(host), &profile->hosts[i]) < 0) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
 int session_clock_unify(struct profile *profile, struct recorded_books *recorded)
 {
     cleanup_(clocks_done) struct clocks clocks = {0};
@@ -178,6 +200,7 @@ int session_clock_unify(struct profile *profile, struct recorded_books *recorded
     if (r == 0 && moves) {
         move_times(profile, &clocks);
     }
+    r = r < 0 ? r : find_hosts(profile, recorded);
     return r < 0 ? r : take_sessions(profile, recorded, clocks.base);
 }
 

@@ -437,6 +437,11 @@ def check_clocks(profctl, maker, folder):
     check("firefox", [first_ns // 1000], [expected[0] // 1000])  # a double of milliseconds
     since = sorted(round(at * 1e6) for thread in told["threads"] for at in itertools.accumulate(thread["samples"]["timeDeltas"]))
     check("firefox", [at - since[0] for at in since], [at - expected[0] for at in expected])
+    rows = [json.loads(line) for line in export(profctl, path, "ndjson").splitlines()]
+    samples = [row for row in rows if row["table"] == "sample"]
+    check("ndjson", sorted(row["time_unix_ns"] for row in samples))
+    if [row["host"] for row in samples] != ["late"] * 3 + ["early"] * 3:
+        export_readers.complain("ndjson", f"has the hosts {[row['host'] for row in samples]}")
     check("pprof", [export_readers.pprof_time(export(profctl, path, "pprof"))], expected[:1])
     script = re.findall(r" (\d+)\.(\d{9}): ", export(profctl, path, "perf-script").decode())
     times = sorted(int(seconds) * 10**9 + int(rest) for seconds, rest in script)

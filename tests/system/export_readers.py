@@ -810,7 +810,42 @@ def read_markup(output, period, folder):
     return +found
 
 
+def check_ndjson(rows, period):
+    """Each row is defined before it is used, and says what it has to; returns the tables."""
+    tables = collections.defaultdict(list)
+    frames, stacks = set(), set()
+    for row in rows:
+        tables[row["table"]].append(row)
+        if len(tables["recording"]) != 1 or row["recording"] != tables["recording"][0]["recording"]:
+            complain("ndjson", f"has a row of another recording: {row}")
+        if row["table"] == "frame":
+            if row["frame"] in frames or row["kernel"] != (row["module"] == "[kernel]"):
+                complain("ndjson", f"has the frame {row}")
+            frames.add(row["frame"])
+        elif row["table"] == "stack":
+            if row["stack"] in stacks or not row["frames"] or not set(row["frames"]) <= frames:
+                complain("ndjson", f"has the stack {row}")
+            stacks.add(row["stack"])
+        elif row["table"] == "sample":
+            if row["stack"] not in stacks or row["value"] != (None if period == 1 else period) or row["weight"] != 1:
+                complain("ndjson", f"has the sample {row}")
+    if set(tables) - {"recording", "frame", "stack", "sample"} or tables["recording"][0]["samples"] != len(tables["sample"]):
+        complain("ndjson", f"has the tables {dict((name, len(rows)) for name, rows in tables.items())}")
+    return tables
+
+
+def read_ndjson(output, period, folder):
+    found = collections.Counter()
+    tables = check_ndjson([json.loads(line) for line in lines_of("ndjson", output)], period)
+    names = {row["frame"]: row["name"] for row in tables["frame"]}
+    leaves = {row["stack"]: names[row["frames"][0]] for row in tables["stack"]}
+    for row in tables["sample"]:
+        found[leaves[row["stack"]]] += row["weight"]
+    return found
+
+
 READERS = {
+    "ndjson": Reader(read_ndjson, unchanged, False, r'"%s":%d'),
     "folded": Reader(read_folded, folded_name, True, None),
     "speedscope": Reader(read_speedscope, unchanged, True, r'"%s":%d'),
     "otlp": Reader(read_otlp, unchanged, True, r"cpu_profilerd\.ticks\.%s=%d\n", otlp_books),

@@ -174,6 +174,8 @@ struct profile {
     char **event_names; /* owned, as what is in it; of the recording's events, the clock first */
     size_t event_capacity;
     size_t event_count;
+    uint32_t *hosts; /* owned; by segment: of `texts`, whose it is; INTERN_NONE: it does not say */
+    size_t host_count;
     char *books_json;           /* owned; the books of all sessions as one object, or NULL */
     struct profile_drop *drops; /* owned; in the order of the file */
     size_t drop_capacity;
@@ -306,6 +308,13 @@ static inline enum profile_rooted profile_rooted(const struct profile_sample *sa
 /* Whether the sample is of a thread of the kernel: it has no user stack, and its process never had
  * anything mapped. */
 bool profile_is_kernel_thread(const struct profile *profile, const struct profile_sample *sample);
+
+/* The name of the machine that a segment is of, as tasks have it. NULL: it is not told. Borrowed.
+ */
+const char *profile_host(const struct profile *profile, uint32_t segment);
+
+/* Whether the recording is of more than one machine. */
+bool profile_has_hosts(const struct profile *profile);
 
 /* The sampling period, from the books or the session; 0 when neither tells, or there are several.
  */
