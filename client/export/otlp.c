@@ -15,26 +15,14 @@
 #include "export_books.h"
 #include "export_cost.h"
 #include "otlp_dictionary.h"
-#include "utf8.h"
+#include "otlp_resource.h"
 
 #include <inttypes.h>
 #include <otlp.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BOOKS_MAX      64
 #define ATTRIBUTES_MAX 3
-#define RESOURCE_MAX   10
-#define KEY_BYTES      ((size_t)96)
-
-/* Field numbers of what is written around messages. */
-enum {
-    FIELD_RESOURCE_PROFILES = 1, /* of the request, as the next */
-    FIELD_DICTIONARY = 2,
-    FIELD_SCOPE_PROFILES = 2, /* of a resource's profiles */
-    FIELD_PROFILES = 2,       /* of a scope's profiles */
-    FIELD_SAMPLES = 2         /* of a profile */
-};
 
 /* What a sample has of the dictionary. Samples that are equal in it are one. */
 struct sample_key {
@@ -53,9 +41,8 @@ struct otlp {
     const struct profile *profile; /* borrowed */
     struct otlp_dictionary dictionary;
     struct message_out out;
-    struct sample_key *keys;  /* owned; sorted */
-    int32_t books[BOOKS_MAX]; /* attributes */
-    size_t book_count;
+    struct sample_key *keys; /* owned; sorted */
+    struct otlp_books books;
     uint64_t period; /* in units of its type; 0: not known, or there is none */
     int64_t wall_offset_ns;
     bool has_wall;
@@ -128,24 +115,6 @@ static void add_sample(struct otlp *writer, size_t number)
     (void)find_attributes(writer, &writer->keys[number], attributes);
 }
 
-/* A line of the books is an attribute of each profile. */
-static void add_book(const char *line, void *userdata)
-{
-    struct otlp *writer = userdata;
-    const char *colon = strchr(line, ':');
-    char key[KEY_BYTES];
-    char *end = NULL;
-    int64_t number = colon == NULL ? 0 : strtoll(colon + 1, &end, 10);
-    if (colon == NULL || *end != '\0' || end == colon + 1 || writer->book_count == BOOKS_MAX) {
-        return;
-    }
-    (void)snprintf(key, sizeof key, "cpu_profilerd.%.*s", (int)(colon - line), line);
-    for (char *at = key; *at != '\0'; at++) {
-        *at = *at == ' ' ? '.' : *at;
-    }
-    writer->books[writer->book_count++] = otlp_number_attribute(&writer->dictionary, key, number);
-}
-
 static uint64_t wall_ns(const struct otlp *writer, uint64_t time_ns)
 {
     return writer->has_wall ? time_ns + (uint64_t)writer->wall_offset_ns : 0;
@@ -190,7 +159,7 @@ static void write_group(struct otlp *writer, struct message_out *out, const stru
         sample.n_values = 1;
         sample.values = &value;
     }
-    keep_fault(writer, message_out_field(out, FIELD_SAMPLES, &sample.base));
+    keep_fault(writer, message_out_field(out, OTLP_FIELD_SAMPLES, &sample.base));
 }
 
 static void write_samples(struct otlp *writer, struct message_out *out,
@@ -248,8 +217,8 @@ static void write_profile_head(struct otlp *writer, struct message_out *out)
         head.period_type = &period;
         head.period = (int64_t)writer->period;
     }
-    head.n_attribute_indices = writer->book_count;
-    head.attribute_indices = writer->books;
+    head.n_attribute_indices = writer->books.count;
+    head.attribute_indices = writer->books.attributes;
     keep_fault(writer, message_out_write(out, &head.base));
 }
 
@@ -265,148 +234,29 @@ static void write_profile(struct otlp *writer, struct message_out *out,
         sample.stack_index = otlp_lost_stack(&writer->dictionary);
         sample.n_values = 1;
         sample.values = &value;
-        keep_fault(writer, message_out_field(out, FIELD_SAMPLES, &sample.base));
+        keep_fault(writer, message_out_field(out, OTLP_FIELD_SAMPLES, &sample.base));
     }
-}
-
-/* The process that a resource describes. */
-struct resource_process {
-    const char *name;
-    uint64_t pid;
-    uint32_t owner; /* for profile_owner() */
-};
-
-/* What the resource of a process says. */
-struct resource {
-    Otlp__KeyValue attributes[RESOURCE_MAX];
-    Otlp__AnyValue values[RESOURCE_MAX];
-    char keys[RESOURCE_MAX][KEY_BYTES];
-    size_t count;
-};
-
-static Otlp__AnyValue *add_attribute(struct resource *resource, const char *key)
-{
-    Otlp__KeyValue *attribute = &resource->attributes[resource->count];
-    Otlp__AnyValue *value = &resource->values[resource->count];
-    *attribute = (Otlp__KeyValue)OTLP__KEY_VALUE__INIT;
-    *value = (Otlp__AnyValue)OTLP__ANY_VALUE__INIT;
-    (void)snprintf(resource->keys[resource->count], KEY_BYTES, "%s", key);
-    attribute->key = resource->keys[resource->count];
-    attribute->value = value;
-    resource->count++;
-    return value;
-}
-
-static void add_number(struct resource *resource, const char *key, int64_t number)
-{
-    Otlp__AnyValue *value = add_attribute(resource, key);
-    value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
-    value->int_value = number;
-}
-
-/* `text` is borrowed as long as the resource is used. */
-static void add_text(struct resource *resource, const char *key, char *text)
-{
-    Otlp__AnyValue *value = add_attribute(resource, key);
-    value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
-    value->string_value = text;
-}
-
-/* Adds whose the process was, as OpenTelemetry names it, or, of units, its receiver of systemd.
- * `texts` (RESOURCE_MAX of them, NULL each) has what the caller frees. */
-static void add_owner(struct otlp *writer, struct resource *resource, uint32_t number, char **texts)
-{
-    const struct profile_owner *owner = profile_owner(writer->profile, number);
-    const struct {
-        const char *key;
-        uint32_t text;
-    } members[] = {
-        {"systemd.unit.name", owner->unit}, {"systemd.user_unit.name", owner->user_unit},
-        {"container.id", owner->container}, {"container.runtime.name", owner->runtime},
-        {"k8s.pod.uid", owner->pod},        {"process.linux.cgroup", owner->cgroup},
-    };
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        if (members[i].text == INTERN_NONE) {
-            continue;
-        }
-        texts[i] = strdup(profile_text(writer->profile, members[i].text));
-        if (texts[i] == NULL) {
-            keep_fault(writer, -ENOMEM);
-            return;
-        }
-        add_text(resource, members[i].key, texts[i]);
-    }
-    if (owner->uid != PROFILE_UID_UNKNOWN) {
-        add_number(resource, "process.user.id", owner->uid);
-    }
-}
-
-/* Writes a process: its name (UTF-8), its pid where it has one, and its owner. */
-static void write_resource(struct otlp *writer, struct message_out *out, char *name,
-                           const struct resource_process *process)
-{
-    struct resource resource = {.count = 0};
-    char *texts[RESOURCE_MAX] = {NULL};
-    Otlp__KeyValue *list[RESOURCE_MAX];
-    Otlp__Resource said = OTLP__RESOURCE__INIT;
-    Otlp__ResourceProfiles message = OTLP__RESOURCE_PROFILES__INIT;
-    add_text(&resource, "service.name", name);
-    add_text(&resource, "process.executable.name", name);
-    if (process->pid != PROFILE_PID_OUTSIDE && process->pid <= INT64_MAX) {
-        add_number(&resource, "process.pid", (int64_t)process->pid);
-    }
-    add_owner(writer, &resource, process->owner, texts);
-    for (size_t i = 0; i < resource.count; i++) {
-        list[i] = &resource.attributes[i];
-    }
-    said.n_attributes = resource.count;
-    said.attributes = list;
-    message.resource = &said;
-    keep_fault(writer, message_out_write(out, &message.base));
-    for (size_t i = 0; i < RESOURCE_MAX; i++) {
-        free(texts[i]);
-    }
-}
-
-static void write_scope(struct otlp *writer, struct message_out *out)
-{
-    char name[] = "cpu-profilerd";
-    char version[] = CPU_PROFILERD_VERSION;
-    Otlp__Scope scope = OTLP__SCOPE__INIT;
-    Otlp__ScopeProfiles message = OTLP__SCOPE_PROFILES__INIT;
-    scope.name = name;
-    scope.version = version;
-    message.scope = &scope;
-    keep_fault(writer, message_out_write(out, &message.base));
 }
 
 /* Writes a process: its length first, and so for what is in it. */
-static void write_process(struct otlp *writer, const struct resource_process *process,
+static void write_process(struct otlp *writer, const struct otlp_origin *process,
                           const struct sample_key *keys, size_t count, uint64_t lost)
 {
-    const char *name = process->name;
     struct message_out profile = {.file = NULL};
     struct message_out scope = {.file = NULL};
     struct message_out resource = {.file = NULL};
-    size_t capacity_bytes = 3 * strlen(name) + 1;
-    cleanup_(freep) char *clean = malloc(capacity_bytes);
-    if (clean == NULL) {
-        keep_fault(writer, -ENOMEM);
-        return;
-    }
-    (void)utf8_clean(clean, capacity_bytes, name, strlen(name));
     write_profile(writer, &profile, keys, count, lost);
-    write_scope(writer, &scope);
-    write_resource(writer, &resource, clean, process);
+    keep_fault(writer, otlp_write_scope(&scope));
+    keep_fault(writer, otlp_write_resource(&resource, writer->profile, process));
     uint64_t scope_bytes =
-        scope.written_bytes + message_field_bytes(FIELD_PROFILES, profile.written_bytes);
+        scope.written_bytes + message_field_bytes(OTLP_FIELD_PROFILES, profile.written_bytes);
     uint64_t resource_bytes =
-        resource.written_bytes + message_field_bytes(FIELD_SCOPE_PROFILES, scope_bytes);
-    message_out_begin(&writer->out, FIELD_RESOURCE_PROFILES, resource_bytes);
-    write_resource(writer, &writer->out, clean, process);
-    message_out_begin(&writer->out, FIELD_SCOPE_PROFILES, scope_bytes);
-    write_scope(writer, &writer->out);
-    message_out_begin(&writer->out, FIELD_PROFILES, profile.written_bytes);
+        resource.written_bytes + message_field_bytes(OTLP_FIELD_SCOPE_PROFILES, scope_bytes);
+    message_out_begin(&writer->out, OTLP_FIELD_RESOURCE_PROFILES, resource_bytes);
+    keep_fault(writer, otlp_write_resource(&writer->out, writer->profile, process));
+    message_out_begin(&writer->out, OTLP_FIELD_SCOPE_PROFILES, scope_bytes);
+    keep_fault(writer, otlp_write_scope(&writer->out));
+    message_out_begin(&writer->out, OTLP_FIELD_PROFILES, profile.written_bytes);
     write_profile(writer, &writer->out, keys, count, lost);
 }
 
@@ -419,8 +269,14 @@ static void write_processes(struct otlp *writer)
         for (end = first + 1; end < count && compare_process(&keys[first], &keys[end]) == 0;) {
             end++;
         }
-        const struct resource_process process = {profile_text(profile, keys[first].process_name),
-                                                 keys[first].pid, keys[first].owner};
+        const char *name = profile_text(profile, keys[first].process_name);
+        const struct otlp_origin process = {
+            .service = name,
+            .executable = name,
+            .host = profile_host(profile, keys[first].segment),
+            .pid = keys[first].pid,
+            .owner = *profile_owner(profile, keys[first].owner),
+        };
         write_process(writer, &process, keys + first, end - first, 0);
     }
 }
@@ -429,7 +285,7 @@ static void write_processes(struct otlp *writer)
 static void prepare(struct otlp *writer, uint64_t lost)
 {
     struct message_out nowhere = {.file = NULL};
-    export_books_lines(writer->profile, add_book, writer);
+    otlp_books_add(&writer->books, &writer->dictionary);
     for (size_t i = 0; i < writer->profile->sample_count; i++) {
         add_sample(writer, i);
     }
@@ -460,11 +316,14 @@ int otlp_print(FILE *file, const struct profile *profile, const struct export_op
         return writer.dictionary.fault;
     }
     otlp_dictionary_write(&writer.dictionary, &size);
-    message_out_begin(&writer.out, FIELD_DICTIONARY, size.written_bytes);
+    message_out_begin(&writer.out, OTLP_FIELD_DICTIONARY, size.written_bytes);
     otlp_dictionary_write(&writer.dictionary, &writer.out);
     write_processes(&writer);
     if (lost > 0) {
-        const struct resource_process outside = {"[lost]", PROFILE_PID_OUTSIDE, INTERN_NONE};
+        const struct otlp_origin outside = {.service = "[lost]",
+                                            .executable = "[lost]",
+                                            .pid = PROFILE_PID_OUTSIDE,
+                                            .owner = *profile_owner(profile, INTERN_NONE)};
         write_process(&writer, &outside, NULL, 0, lost);
     }
     return writer.dictionary.fault;

@@ -46,6 +46,7 @@ void otlp_dictionary_done(struct otlp_dictionary *dictionary)
     intern_done(&dictionary->strings);
     intern_done(&dictionary->attributes);
     intern_done(&dictionary->functions);
+    intern_done(&dictionary->modules);
 }
 
 /* Adds what is kept once. Returns its index, `first` that of the first. */
@@ -150,6 +151,12 @@ static int32_t build_id_index(struct otlp_dictionary *dictionary, size_t module)
     return build_id[0] == '\0' ? 0 : otlp_text_attribute(dictionary, BUILD_ID_KEY, build_id);
 }
 
+/* Of a module of the profile. */
+static int32_t mapping_index(struct otlp_dictionary *dictionary, uint32_t module)
+{
+    return add(dictionary, &dictionary->modules, &module, sizeof module, 1);
+}
+
 void otlp_dictionary_seal(struct otlp_dictionary *dictionary)
 {
     for (size_t i = 0; i < dictionary->locations.items.item_count; i++) {
@@ -161,11 +168,10 @@ void otlp_dictionary_seal(struct otlp_dictionary *dictionary)
         }
         if (location->module != INTERN_NONE) {
             (void)frame_type(dictionary, location, frames[0]);
+            (void)mapping_index(dictionary, location->module);
+            (void)text_index(dictionary, dictionary->profile->modules[location->module].name);
+            (void)build_id_index(dictionary, location->module);
         }
-    }
-    for (size_t i = 0; i < dictionary->profile->module_count; i++) {
-        (void)text_index(dictionary, dictionary->profile->modules[i].name);
-        (void)build_id_index(dictionary, i);
     }
 }
 
@@ -186,10 +192,14 @@ static void write_mappings(struct otlp_dictionary *dictionary, struct message_ou
         return;
     }
     write_field(dictionary, out, FIELD_MAPPING, &mapping.base);
-    for (size_t i = 0; i < dictionary->profile->module_count; i++) {
-        int32_t build_id = build_id_index(dictionary, i);
-        mapping.memory_limit = limits[i];
-        mapping.filename_strindex = text_index(dictionary, dictionary->profile->modules[i].name);
+    for (size_t i = 0; i < dictionary->modules.item_count; i++) {
+        size_t size_bytes = 0;
+        uint32_t module =
+            *(const uint32_t *)intern_bytes(&dictionary->modules, (uint32_t)i, &size_bytes);
+        int32_t build_id = build_id_index(dictionary, module);
+        mapping.memory_limit = limits[module];
+        mapping.filename_strindex =
+            text_index(dictionary, dictionary->profile->modules[module].name);
         mapping.n_attribute_indices = build_id > 0;
         mapping.attribute_indices = &build_id;
         write_field(dictionary, out, FIELD_MAPPING, &mapping.base);
@@ -216,7 +226,8 @@ static void write_location(struct otlp_dictionary *dictionary, struct message_ou
         lines[i].line = is_marker ? 0 : profile_frame(dictionary->profile, frames[i])->line;
         line_list[i] = &lines[i];
     }
-    message.mapping_index = location->module == INTERN_NONE ? 0 : (int32_t)location->module + 1;
+    message.mapping_index =
+        location->module == INTERN_NONE ? 0 : mapping_index(dictionary, location->module);
     message.address = location->address;
     message.n_lines = count;
     message.lines = line_list;

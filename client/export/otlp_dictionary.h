@@ -19,6 +19,7 @@ struct otlp_dictionary {
     struct intern strings;    /* as they are written, from 0: "" */
     struct intern attributes; /* struct otlp_attribute */
     struct intern functions;  /* struct otlp_function */
+    struct intern modules;    /* numbers of the profile's; those that locations are in */
     int fault;                /* the first -errno; what is added then has no meaning */
 };
 
