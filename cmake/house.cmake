@@ -44,6 +44,7 @@ function(pkg_library name module)
 endfunction()
 
 pkg_library(cjson libcjson)
+pkg_library(curl libcurl)
 pkg_library(debuginfod libdebuginfod)
 pkg_library(dw libdw)
 pkg_library(elf libelf)

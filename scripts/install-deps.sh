@@ -11,6 +11,7 @@ set -euo pipefail
 packages=(
     gcc libc6-dev binutils cmake ninja-build pkg-config
     libcjson-dev   # JSON of the control socket and of the configs
+    libcurl4-openssl-dev # profctl push
     libdebuginfod-dev # profctl: debug files from servers
     libdw-dev      # profctl: inlined functions and lines
     libelf-dev     # symbols, in the worker

@@ -1,11 +1,38 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# rotate NAME: lets the group read the recordings of NAME, which profctl makes for its user alone, and removes
-# all but the newest $KEEP.
+# rotate NAME: lets the group read the recordings of NAME, which profctl makes for its user alone, hands new ones to
+# cpu-profilerd-push@NAME.service where that is configured, and removes all but the newest $KEEP.
 set -eu
 cd "$STATE_DIRECTORY"
 find . -maxdepth 1 -type f -name "$1-*.fxt.gz" -exec chmod 640 {} +
+
+# Copies go to a folder whose group is the sender's, as they do too. `.spooled` has the name of the last one.
+spool() {
+    folder=/var/spool/cpu-profilerd/$1
+    (umask 0007 && mkdir -p "$folder") || return 1
+    last=$(cat .spooled 2>/dev/null || true)
+    newest=$(find . -maxdepth 1 -type f -name "$1-*.fxt.gz" | sort | tail -n 1)
+    find . -maxdepth 1 -type f -name "$1-*.fxt.gz" | sort | while read -r recording; do
+        name=${recording#./}
+        # The first time the newest alone is sent.
+        if [ -n "$last" ] && ! expr "x$name" '>' "x$last" >/dev/null; then
+            continue
+        elif [ -z "$last" ] && [ "$recording" != "$newest" ]; then
+            continue
+        elif [ "$(find "$folder" -maxdepth 1 -name '*.fxt.gz' | wc -l)" -ge 1000 ]; then
+            echo "$name: is not sent: 1000 recordings wait in $folder; see cpu-profilerd-push@$1.path" >&2
+        elif ! cp "$name" "$folder/.$name.part" || ! mv "$folder/.$name.part" "$folder/$name"; then
+            echo "$name: cannot be copied to $folder, and is sent later" >&2
+            return 1
+        fi
+        echo "$name" >.spooled
+    done
+}
+if [ -e "/etc/cpu-profilerd/push/$1.conf" ]; then
+    spool "$1" || true
+fi
+
 find . -maxdepth 1 -type f -name "$1-*.fxt.gz" | sort | head -n "-$KEEP" | while read -r recording; do
     rm -- "$recording"
 done

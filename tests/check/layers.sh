@@ -60,7 +60,9 @@ client/diff/*                 common json cli profile report         | cjson
 client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
 client/flamegraph/*           common json cli profile                 | cjson zlib
-client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record top report diff export dump view flamegraph | cjson
+client/push/*                 common json cli recording profile lines export | cjson curl protobuf zlib
+client/merge/*                common json cli recording fxt              | cjson zlib
+client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record top report diff export dump view flamegraph push merge | cjson
 '
 
 # Both leave their answer in `group`, as set_rule() does in `rule`: a subshell for each include would take seconds.
@@ -89,6 +91,7 @@ set_library_group() {
     gelf.h | libelf.h | dwarf.h | elfutils/*) group=elf ;;
     seccomp.h) group=seccomp ;;
     zlib.h) group=zlib ;;
+    curl/*) group=curl ;;
     lzma.h) group=lzma ;;
     Zydis/*) group=zydis ;;
     curses.h | term.h) group=ncurses ;;

@@ -27,11 +27,11 @@ exposure() {
 
 cd "$units"
 verify ./cpu-profilerd.socket ./cpu-profilerd.service ./cpu-profilerd-record@hourly.service \
-    ./cpu-profilerd-record@hourly.timer
+    ./cpu-profilerd-record@hourly.timer ./cpu-profilerd-push@hourly.path ./cpu-profilerd-push@hourly.service
 while read -r page section; do
     [ -e "$prefix/share/man/man$section/$page.$section" ] || complain "Documentation=: no page $page($section)"
 done < <(sed -n 's/^Documentation=man:\(.*\)(\(.*\))$/\1 \2/p' ./* | sort -u)
-for service in cpu-profilerd.service cpu-profilerd-record@.service; do
+for service in cpu-profilerd-push@.service cpu-profilerd.service cpu-profilerd-record@.service; do
     measured=$(exposure "./$service")
     echo "$service: exposure $measured"
     awk -v measured="$measured" -v limit="$limit" 'BEGIN { exit !(measured != "" && measured <= limit) }' ||

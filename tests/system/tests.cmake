@@ -40,7 +40,7 @@ target_compile_definitions(taken_over_unfiltered PRIVATE WITHOUT_FILTER)
 
 # These tests record nothing, so a lone test may run beside them.
 foreach(name profctl_usage completions report_terminal lines_oracle lines_hostile lines_paths lines_reader unnamed_functions annotate go_names names_oracle crowded_socket
-    export_formats view flamegraph diff_page)
+    export_formats push view flamegraph diff_page)
     add_system_test(${name} ${CMAKE_CURRENT_SOURCE_DIR}/system/${name}.sh)
 endforeach()
 
@@ -104,6 +104,7 @@ lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library aga
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
+lab_test(service_push) # needs a share of a CPU
 lab_test(service_doctor) # needs a share of a CPU
 lab_test(capabilities) # gives its programs a low priority
 hanging_test(unanswered_stat) # an older daemon that looks at its programs would hang
