@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What a schedule has recorded is sent by a service without rights: cpu-profilerd-push@NAME, started by its path. Its user
-# cannot profile; a credential that only root can read reaches the store, and no journal. While the store is away the
+# cannot profile; a credential that nobody else can read reaches the store, and no journal. While the store is away the
 # recordings wait, and all arrive once; a recording that is not sent outlives its schedule's rotation.
 . "${0%/*}/lib.sh"
 . "${0%/*}/service_lib.sh"
@@ -56,8 +56,9 @@ all_samples() {
 lab ip link set lo up 2>/dev/null
 echo '{"frequency_hz": 99, "max_duration_s": 1}' | lab tee /etc/cpu-profilerd/record/web.json >/dev/null
 lab sh -c "echo TO=http://127.0.0.1:4318 >/etc/cpu-profilerd/push/web.conf
-echo OPTIONS=--timeout 5s >>/etc/cpu-profilerd/push/web.conf
-umask 077; echo 'Authorization: Bearer $secret' >/etc/cpu-profilerd/push/web.headers"
+echo OPTIONS=--timeout 5s --headers /etc/cpu-profilerd/push/web.headers >>/etc/cpu-profilerd/push/web.conf
+umask 077; echo 'Authorization: Bearer $secret' >/etc/cpu-profilerd/push/web.headers
+chown cpu-profilerd-push /etc/cpu-profilerd/push/web.headers"
 lab systemctl start cpu-profilerd-push@web.path || fail "the path does not start"
 run_in_lab alice busy --seconds 120
 lab_as cpu-profilerd-push profctl status >"$WORK/out" 2>&1 && fail "the sender's user may profile"
