@@ -89,7 +89,7 @@ static void print_recording(struct ndjson *writer)
     begin_row(writer, "recording");
     json_out_string(out, "host",
                     cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "host")));
-    json_out_string(out, "kernel",
+    json_out_string(out, "kernel_release",
                     cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "kernel")));
     print_wall(writer, "first_unix_ns", profile->first_ns);
     json_out_u64(out, "duration_ns", profile->last_ns - profile->first_ns);

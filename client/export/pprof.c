@@ -21,7 +21,7 @@
 #include <pprof.pb-c.h>
 #include <string.h>
 
-#define LABELS_MAX 10
+#define LABELS_MAX 11
 
 /* What labels say. */
 enum label_key {
@@ -35,6 +35,7 @@ enum label_key {
     LABEL_RUNTIME,
     LABEL_POD,
     LABEL_UID,
+    LABEL_HOST,
     LABEL_KEYS,
 };
 
@@ -49,6 +50,7 @@ static const char *const label_names[LABEL_KEYS] = {
     [LABEL_RUNTIME] = "runtime",
     [LABEL_POD] = "pod",
     [LABEL_UID] = "uid",
+    [LABEL_HOST] = "host",
 };
 
 #define VALUES_MAX 2
@@ -61,6 +63,8 @@ struct sample_key {
     uint32_t process_name;
     uint32_t thread_name;
     uint32_t owner;
+    uint32_t host; /* of the profile's texts, in a recording of several hosts */
+    uint32_t zero;
 };
 
 /* What a sample's key depends on: each of these is counted, and many may have one key. */
@@ -99,7 +103,8 @@ struct pprof {
     bool *is_written;               /* owned; by location */
     uint64_t *limits;               /* owned; by module: behind its last address, 0: none */
     uint64_t period_ns;
-    int fault; /* the first -errno; nothing is written from then on */
+    bool has_hosts; /* the recording is of several */
+    int fault;      /* the first -errno; nothing is written from then on */
 };
 
 static void pprof_done(struct pprof *writer)
@@ -281,6 +286,9 @@ static size_t fill_labels(struct pprof *writer, const struct sample_key *key, Pp
     if (key->tid != 0 && key->tid <= INT64_MAX) {
         set_label(&labels[count++], writer, LABEL_TID, 0, (int64_t)key->tid);
     }
+    if (key->host != INTERN_NONE) {
+        set_label(&labels[count++], writer, LABEL_HOST, text_index(writer, key->host), 0);
+    }
     return count + fill_owner(writer, key->owner, labels + count);
 }
 
@@ -412,6 +420,7 @@ static int add_key(struct pprof *writer, const struct profile_sample *sample, ui
         .process_name = task->process_name,
         .thread_name = task->thread_name,
         .owner = task->owner,
+        .host = writer->has_hosts ? writer->profile->hosts[task->segment] : INTERN_NONE,
     };
     int r = locations_make_stack(&writer->locations, writer->profile, sample, &key.stack);
     return r < 0 ? r : intern_add(&writer->keys, &key, sizeof key, ret_key);
@@ -488,6 +497,7 @@ int pprof_print(FILE *file, const struct profile *profile, const struct export_o
         .profile = profile,
         .out = {.file = file},
         .period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0,
+        .has_hosts = profile_has_hosts(profile),
     };
     uint32_t lost = 0;
     int r = prepare(&writer, &lost);

@@ -33,6 +33,7 @@ static const struct verb {
     {"diff", "show what grew and shrank between recordings", verb_diff},
     {"export", "convert a recording for another program", verb_export},
     {"flamegraph", "draw a recording as a page for the browser", verb_flamegraph},
+    {"merge", "make one of several hosts' recordings", verb_merge},
     {"push", "send recordings to a store", verb_push},
     {"view", "show a recording in a viewer in the browser", verb_view},
     {"dump", "print the records of a recording", verb_dump},

@@ -31,8 +31,9 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
         return complain("%s: there is not enough memory", path);
     }
     FILE *file = output_stream(output);
-    if (file == NULL || print(file, userdata) < 0) {
-        return complain("%s: there is not enough memory", path);
+    int r = file == NULL ? -ENOMEM : print(file, userdata);
+    if (r < 0) {
+        return r == -ENOMEM ? complain("%s: there is not enough memory", path) : EXIT_FAILED;
     }
     if (output_finish(output, &fault) < 0) {
         return complain("%s", fault.text);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Prints the file. Returns 0, or -ENOMEM. */
+/* Prints the file. Returns 0, or -ENOMEM; another -errno: why is the printer's to say. */
 typedef int save_print_fn(FILE *file, void *userdata);
 
 /*

@@ -13,6 +13,7 @@ int verb_doctor(int argc, char **argv);
 int verb_dump(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_flamegraph(int argc, char **argv);
+int verb_merge(int argc, char **argv);
 int verb_push(int argc, char **argv);
 int verb_read(int argc, char **argv);
 int verb_record(int argc, char **argv);

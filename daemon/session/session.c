@@ -283,14 +283,30 @@ static char *print_books(struct session *session, bool totals_only)
     return books_print(&books);
 }
 
+/* The books as they are written into the file: with the time at which they are made, by both
+ * clocks. The session has that of its creation, so a reader can tell how far the wall clock was
+ * moved. */
+static char *print_dated_books(struct session *session, bool totals_only)
+{
+    cleanup_(freep) char *books = print_books(session, totals_only);
+    char *dated = NULL;
+    if (books == NULL) {
+        return NULL;
+    }
+    int r =
+        asprintf(&dated, "%.*s,\"at_boot_ns\":\"%" PRIu64 "\",\"at_realtime_ns\":\"%" PRIu64 "\"}",
+                 (int)strlen(books) - 1, books, clock_ns(CLOCK_BOOTTIME), clock_ns(CLOCK_REALTIME));
+    return r < 0 ? NULL : dated;
+}
+
 static void finish_stop(struct session *session)
 {
     session->state = SESSION_STOPPED;
     free(take_ptr(session->reserve));
-    char *books = print_books(session, false);
+    char *books = print_dated_books(session, false);
     if (books != NULL && strlen(books) > TRACE_JSON_BYTES_MAX) {
         free(books);
-        books = print_books(session, true);
+        books = print_dated_books(session, true);
     }
     if (books == NULL) {
         log_warning(-ENOMEM, "session %s: no memory for the books, ignoring", session->id);
