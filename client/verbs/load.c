@@ -124,6 +124,9 @@ static bool has_waits(const struct profile *profile)
 int load_waits(const struct load_request *request, const struct profile *profile,
                struct profile **ret)
 {
+    bool has_files = request->detail == LOAD_INLINED || request->detail == LOAD_LINES;
+    cleanup_(lines_remote_freep) struct lines_remote *remote =
+        has_files && profile->event.is_clock ? lines_remote_new() : NULL;
     cleanup_(profile_freep) struct profile *waits = NULL;
     struct lines_losses losses = {0};
     struct fault fault = {0};
@@ -139,7 +142,7 @@ int load_waits(const struct load_request *request, const struct profile *profile
         return r == -ENOMEM ? complain("%s", fault.text) : EXIT_DONE;
     }
     if (request->detail != LOAD_ADDRESSES &&
-        lines_add(waits, details[request->detail], NULL, &losses) < 0) {
+        lines_add(waits, details[request->detail], remote, &losses) < 0) {
         return complain("%s: there is not enough memory", request->path);
     }
     *ret = take_ptr(waits);
