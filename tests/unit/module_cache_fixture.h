@@ -194,6 +194,34 @@ static inline bool has_symbol(const struct module *module, const char *name)
     return false;
 }
 
+/* Whether the program's code of libc is mapped, which is the last that its loader maps. */
+static inline bool has_libc(pid_t pid)
+{
+    char line[4096 + 128];
+    bool has = false;
+    (void)snprintf(line, sizeof line, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(line, "re");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        has = has || (strstr(line, " r-xp ") != NULL && strstr(line, "/libc.so") != NULL);
+    }
+    if (maps != NULL) {
+        (void)fclose(maps);
+    }
+    return has;
+}
+
+static inline bool has_name(pid_t pid, const char *wanted)
+{
+    char path[64];
+    char name[16] = "";
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = read(fd, name, sizeof name - 1);
+    (void)close(fd);
+    name[got > 0 ? got : 0] = '\0';
+    return strcmp(name, wanted) == 0;
+}
+
 static inline pid_t start_sleeper(void)
 {
     pid_t pid = fork();
@@ -202,18 +230,9 @@ static inline pid_t start_sleeper(void)
         (void)execlp("sleep", "sleep", "60", NULL);
         _exit(1);
     }
-    char path[64];
-    char name[16] = "";
-    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    for (int i = 0; i < 1000 && strcmp(name, "sleep\n") != 0; i++) {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t got = read(fd, name, sizeof name - 1);
-        (void)close(fd);
-        name[got > 0 ? got : 0] = '\0';
+    for (int i = 0; i < 5000 && !(has_name(pid, "sleep\n") && has_libc(pid)); i++) {
         (void)poll(NULL, 0, 2);
     }
-    /* Its libraries come after its name. */
-    (void)poll(NULL, 0, 50);
     return pid;
 }
 
