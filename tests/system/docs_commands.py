@@ -94,6 +94,7 @@ def manual_blocks(name, text):
 
 
 LIKE = [  # what is alike, and what stands for it
+    (r"(?m)^warning: cpu [^\n]*\n((?!warning: |profctl )[^\n]+\n)*", ""),
     (r"(?s)Nothing casts doubt on it:.*?is\s+missing\.|But mind:\n(- [^\n]*\n(  [^\n]*\n)*)+", " DOUBT "),
     (r"(?s)books: of .*?\((?:--books|profctl\s+status):\s+of\s+each\s+CPU\)", " BOOKS "),
     (r"(?s)CPU time by command:.*?\.\n", " COMMANDS "),

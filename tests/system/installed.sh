@@ -19,7 +19,11 @@ for file in "$prefix/sbin/cpu-profilerd" "$prefix/bin/profctl" "$prefix/include/
     "$prefix/lib/systemd/system/cpu-profilerd.socket" "$prefix/lib/sysusers.d/cpu-profilerd.conf"; do
     [ -e "$file" ] || fail "not installed: $file"
 done
-for page in "$SOURCE_DIR"/docs/*.{md,png}; do
+# Links of pages are others where they are installed, in the same lines: check.package follows them.
+for page in "$SOURCE_DIR"/docs/*.md; do
+    [ "$(wc -l <"$page")" -eq "$(wc -l <"$prefix/share/doc/cpu-profilerd/${page##*/}")" ] || fail "not installed whole: $page"
+done
+for page in "$SOURCE_DIR"/docs/*.png; do
     cmp -s "$page" "$prefix/share/doc/cpu-profilerd/${page##*/}" || fail "not installed: $page"
 done
 grep -qx "ExecStart=$prefix/sbin/cpu-profilerd" "$prefix/lib/systemd/system/cpu-profilerd.service" || fail "the unit starts another program"
