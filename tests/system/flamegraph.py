@@ -396,7 +396,7 @@ EVENTS = [{"event": "cpu-clock", "unit": "ns", "period": 1000000, "asked": False
 
 def make_events(maker, path):
     """4 s in which a program computes, waits for 3 ms each 10 ms, and for 40 ms each 100 ms in another process, and has faults."""
-    recording = begin()
+    recording = begin("/opt/app", "0badcafe00")
     recording.data(SESSION, {"session": "s", "config": {"sample_period_ns": 1000000}, "events": EVENTS})
     stack = lambda name: [address(name), address("main"), address("_start")]
     for number in range(4000):
