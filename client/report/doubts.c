@@ -284,18 +284,18 @@ size_t doubts_find(const struct profile *profile, const struct summary *summary,
                    doubts_fn *on_doubt, void *userdata)
 {
     static doubts_clause_fn *const clauses[] = {
-        few_samples,         missing_samples,  missing_books,    missing_ticks,     dropped_records,
-        stacks_without_room, truncated_stacks, guessed_stacks,   unseen_kernel,     unnamed_kernel,
-        unknown_memory,      made_code,        interpreted_code, unnamed_functions,
+        few_samples,    missing_samples,     missing_books,    missing_ticks,    dropped_records,
+        NULL,           stacks_without_room, truncated_stacks, guessed_stacks,   unseen_kernel,
+        unnamed_kernel, unknown_memory,      made_code,        interpreted_code, unnamed_functions,
     };
-    const size_t of_ticks = 5; /* the first so many are of the clock */
+    const size_t of_ticks = 1 + DOUBTS_OF_EVENTS; /* the first so many are of the clock */
     size_t count = 0;
     for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++) {
         bool is_replaced = !profile->event.is_clock && i > 0 && i < of_ticks;
         doubts_clause_fn *clause = is_replaced ? doubts_of_events[i - 1] : clauses[i];
         cleanup_(freep) char *text = NULL;
         size_t text_bytes = 0;
-        FILE *file = open_memstream(&text, &text_bytes);
+        FILE *file = clause != NULL ? open_memstream(&text, &text_bytes) : NULL;
         if (file == NULL) {
             continue;
         }

@@ -87,13 +87,17 @@ static void missing_time(const struct profile *profile, const struct summary *su
     (void)summary;
     write_time(file, profile, sum_of(profile, "throttled_ns"),
                "the kernel's limit of samples stopped it for", &separator);
-    write_time(file, profile, sum_of(profile, "held_back_ns"), "max_event_rate_hz held it back for",
+    write_time(file, profile, sum_of(profile, "held_back_ns"),
+               profile->event.is_wait ? "switches came too fast to be recorded in"
+                                      : "max_event_rate_hz held it back for",
                &separator);
     write_time(file, profile,
                running_ns > 0 && running_ns < enabled_ns ? enabled_ns - running_ns : 0,
                "other events had its counter for", &separator);
     if (separator[0] != '\0') {
-        (void)fputs("; what happened then is not counted", file);
+        (void)fputs(profile->event.is_wait ? "; waits then are not certain, and have no sample"
+                                           : "; what happened then is not counted",
+                    file);
     }
 }
 
@@ -110,7 +114,10 @@ static void missing_counts(const struct profile *profile, const struct summary *
         (void)fputs(measure_is_one(&profile->event) ? " that was counted has no sample"
                                                     : " that were counted have no sample",
                     file);
-        if (lost > 0) {
+        if (lost > 0 && profile->event.is_wait) {
+            (void)fprintf(file, "; %" PRIu64 " %s not certain, since switches were lost meanwhile",
+                          lost, lost == 1 ? "wait is" : "waits are");
+        } else if (lost > 0) {
             (void)fprintf(file, "; %s %s lost", text_samples(lost, count),
                           lost == 1 ? "was" : "were");
         }
@@ -120,9 +127,21 @@ static void missing_counts(const struct profile *profile, const struct summary *
     }
 }
 
+/* The error is that of all tasks' waits, whichever are shown. */
+static void estimated(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    char value[MEASURE_WORDS_BYTES];
+    uint64_t error_ns = sum_of(profile, "standard_error_ns");
+    (void)summary;
+    if (sum_of(profile, "not_sampled") > 0 &&
+        percent_of(error_ns, profile_total(profile)) > DOUBT_PERCENT) {
+        (void)fprintf(file,
+                      "waits were too many to record each: those that are stand for others, with a "
+                      "standard error of %s over all tasks",
+                      measure_words(&profile->event, error_ns, value));
+    }
+}
+
 doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS] = {
-    missing_samples,
-    missing_books,
-    missing_counts,
-    missing_time,
+    missing_samples, missing_books, missing_counts, missing_time, estimated,
 };

@@ -13,7 +13,7 @@ typedef void doubts_clause_fn(const struct profile *profile, const struct summar
                               FILE *file);
 
 /* In the place of those that are of ticks. */
-#define DOUBTS_OF_EVENTS 4
+#define DOUBTS_OF_EVENTS 5
 extern doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS];
 
 /* Whether each single event has a sample, so that no number of them is too few. */

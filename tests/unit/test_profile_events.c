@@ -4,12 +4,14 @@
  * Profiles of other events than the clock: which samples they have, what each stands for, and that
  * whoever counts samples counts that.
  */
+#include "doubts.h"
 #include "export.h"
 #include "lineage.h"
 #include "made_recording.h"
 #include "measure.h"
 #include "report.h"
 #include "selection.h"
+#include "summary.h"
 #include "tree.h"
 
 #define S UINT64_C(1000000000)
@@ -224,14 +226,19 @@ TEST(all_values_together_fit_a_signed_number)
 }
 
 /* A wait of 2 s in f, one of 500 ms in g; the recording begins with a tick a second before. */
-static struct profile *waits(void)
+static struct recording *waits_recording(void)
 {
     struct recording *recording = program();
     add_data(recording, FXT_STRING_SESSION, SESSION);
     add_event(recording, S, CLOCK, NO_WEIGHT, 0x1001);
     add_event(recording, 4 * S, OFF_CPU, 2 * S, 0x1001);
     add_event(recording, 6 * S, OFF_CPU, S / 2, 0x2001);
-    return load_good_event(recording, "off-cpu");
+    return recording;
+}
+
+static struct profile *waits(void)
+{
+    return load_good_event(waits_recording(), "off-cpu");
 }
 
 TEST(selects_values_with_their_samples)
@@ -374,6 +381,47 @@ TEST(columns_are_as_wide_as_their_sum)
     assert_string_equal(measure.unit, "");
     assert_int_equal(measure.width, strlen("122500000000"));
     (void)profile_free(profile);
+}
+
+#define WAITS_TOTAL                                                                                \
+    "\"counted\":2500000000,\"sampled\":2500000000,\"kept\":2,\"enabled_ns\":1000,"                \
+    "\"running_ns\":1000,"
+#define WAITS_BOOKS                                                                                \
+    "{\"events\":[{\"event\":\"off-cpu\",\"unit\":\"ns\",\"period\":1,"                            \
+    "\"total\":{" WAITS_TOTAL "%s}}]}\n"
+
+static void on_doubt(const char *text, void *userdata)
+{
+    (void)fprintf(userdata, "%s\n", text);
+}
+
+/* Of 2.5 s. */
+TEST(doubts_waits_by_their_own_books)
+{
+    static const struct {
+        const char *total;
+        const char *expected;
+    } cases[] = {
+        {"\"held_back_ns\":9,\"not_sampled\":0,\"standard_error_ns\":0", ""},
+        {"\"held_back_ns\":0,\"not_sampled\":8,\"standard_error_ns\":24000000", ""},
+        {"\"held_back_ns\":0,\"not_sampled\":8,\"standard_error_ns\":26000000",
+         "waits were too many to record each: those that are stand for others, with a standard "
+         "error of 26.000 ms over all tasks\n"},
+        {"\"held_back_ns\":100,\"not_sampled\":0,\"standard_error_ns\":0",
+         "switches came too fast to be recorded in 10.0 % of the time; waits then are not certain, "
+         "and have no sample\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char json[512];
+        struct summary summary;
+        struct recording *recording = waits_recording();
+        (void)snprintf(json, sizeof json, WAITS_BOOKS, cases[i].total);
+        add_data(recording, FXT_STRING_BOOKS, json);
+        struct profile *profile = load_good_event(recording, "off-cpu");
+        assert_int_equal(summary_take(profile, &summary), 0);
+        EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_doubt, file));
+        (void)profile_free(profile);
+    }
 }
 
 /* Exports in a text format. Returned: free(). */
