@@ -216,6 +216,29 @@ static void write_numbers(FILE *file, const struct diff *diff)
     (void)fputs(".\n", file);
 }
 
+/* An option that names the event, if it is not the clock. A name stands there only if a shell takes
+ * it as it is. */
+static void print_event_option(FILE *file, const struct profile_event *event, const char *option)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:";
+    bool is_plain = event->name[0] != '-' && event->name[strspn(event->name, plain)] == '\0';
+    if (!event->is_clock) {
+        (void)fprintf(file, "%s %s", option, is_plain ? event->name : "EVENT");
+    }
+}
+
+static void print_record(FILE *file, const struct diff *diff, const char *side, const char *command)
+{
+    (void)fputs("  profctl record", file);
+    if (diff->event.is_wait) {
+        (void)fputs(" --wall", file);
+    } else {
+        print_event_option(file, &diff->event, " -e");
+    }
+    (void)fprintf(file, " -o %s-$i.fxt -- %s\n", side, command);
+}
+
 /* What few recordings of a side cannot tell, and how to learn it. */
 static void write_unjudged(FILE *file, const struct diff *diff)
 {
@@ -226,12 +249,13 @@ static void write_unjudged(FILE *file, const struct diff *diff)
                   "within: the change is known to so much, to both sides, by the noise of sampling "
                   "within these runs alone (95 %%); runs differ by more. Grey is what is inside.\n"
                   "To learn what changed, record each side %zu times, in turn:\n"
-                  "  for i in $(seq %zu); do\n"
-                  "  profctl record -o before-$i.fxt -- COMMAND_BEFORE\n"
-                  "  profctl record -o after-$i.fxt -- COMMAND_AFTER\n"
-                  "  done\n"
-                  "  profctl diff before-?.fxt --with after-?.fxt\n",
+                  "  for i in $(seq %zu); do\n",
                   needed, needed, needed);
+    print_record(file, diff, "before", "COMMAND_BEFORE");
+    print_record(file, diff, "after", "COMMAND_AFTER");
+    (void)fputs("  done\n  profctl diff", file);
+    print_event_option(file, &diff->event, " --event");
+    (void)fputs(" before-?.fxt --with after-?.fxt\n", file);
 }
 
 static void write_verdict(FILE *file, const struct diff *diff)
