@@ -81,8 +81,11 @@ stop_daemon || exit 1
 # The notes of sessions are lines about sessions: where a window has no room for a session's beginning, it has none for
 # its note, but for the session in whose middle a window ends.
 start_daemon
-PYTHONPATH=${0%/*} python3 "${0%/*}/service_limits.py" notes "$CPU_PROFILERD_SOCKET" || fail "the sessions with notes"
-wait_until 13 grep -q 'further lines about its sessions were left out' "$WORK/daemon.log" || fail "what was left out is not counted"
+status=0
+PYTHONPATH=${0%/*} python3 "${0%/*}/service_limits.py" notes "$CPU_PROFILERD_SOCKET" || status=$?
+[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || fail "the sessions with notes"
+[ "$status" -eq 77 ] || wait_until 13 grep -q 'further lines about its sessions were left out' "$WORK/daemon.log" ||
+    fail "what was left out is not counted"
 begun=$(grep -c 'created for' "$WORK/daemon.log")
 noted=$(grep -c 'sample_period_ns is in step' "$WORK/daemon.log")
 cut=$(grep -c 'instead of 4194304' "$WORK/daemon.log")
