@@ -10,8 +10,6 @@
 #include "diff_parts.h"
 #include "fault.h"
 #include "grow.h"
-#include "measure.h"
-#include "utf8.h"
 
 #include <math.h>
 #include <string.h>
@@ -84,27 +82,6 @@ int diff_add(struct diff *diff, enum diff_side side, const struct profile *profi
         diff->has_units = true;
     }
     return r < 0 ? r : fold_recording(&diff->items, profile, diff->unit, &part->fold);
-}
-
-const char *diff_whole_name(const struct diff *diff, char *into)
-{
-    const char *name = diff->event.is_clock ? "CPU time" : measure_whole(&diff->event);
-    (void)utf8_shown(into, DIFF_UNIT_BYTES, name, strlen(name));
-    return into;
-}
-
-const char *diff_side_name(const struct diff *diff, enum diff_side side, char *into)
-{
-    const char *name = "";
-    for (size_t i = 0; i < diff->part_count; i++) {
-        name = diff->parts[i].side == side ? diff->parts[i].name : name;
-    }
-    if (diff->counts[side] == 1) {
-        (void)snprintf(into, DIFF_NAME_BYTES, "%s", name);
-    } else {
-        (void)snprintf(into, DIFF_NAME_BYTES, "%zu recordings", diff->counts[side]);
-    }
-    return into;
 }
 
 int diff_find_path(const struct diff *diff, uint32_t item, const char ***ret, size_t *ret_count)

@@ -146,14 +146,31 @@ TEST(sizes_a_buffer_for_the_limited_session)
     assert_int_equal(session.buffer_kib_per_cpu, 50000 * 2 * 256 / 1024);
 }
 
+/* A user's session config, within what a daemon config allows. */
+struct limit_case {
+    const char *daemon;
+    uid_t uid;
+    const char *session;
+    const char *line; /* NULL: it is accepted */
+};
+
+static void expect_within(const struct limit_case *expected)
+{
+    const struct daemon_config daemon = parse_good(expected->daemon);
+    const struct session_limits limits = daemon_config_limits(&daemon, expected->uid);
+    struct session_config session;
+    struct fault fault = {0};
+    char line[512];
+    int r = parse_within(&limits, expected->session, false, &session, &fault);
+    (void)snprintf(line, sizeof line, "%s: %s", fault.member, fault.text);
+    print_message("%s within %s\n", expected->session, expected->daemon);
+    assert_string_equal(line, expected->line == NULL ? ": " : expected->line);
+    assert_int_equal(r, expected->line == NULL ? 0 : -EINVAL);
+}
+
 TEST(refuses_what_is_above_a_limit)
 {
-    static const struct {
-        const char *daemon;
-        uid_t uid;
-        const char *session;
-        const char *line; /* NULL: it is accepted */
-    } cases[] = {
+    static const struct limit_case cases[] = {
         {"{\"max_frequency_hz\":500}", 0, "{\"frequency_hz\":501}",
          "frequency_hz: is above the administrator's limit; at most 500 is allowed "
          "(max_frequency_hz in F)"},
@@ -184,6 +201,18 @@ TEST(refuses_what_is_above_a_limit)
         {"{}", 1000, "{\"sample_period_ns\":90000}",
          "sample_period_ns: is less than users other than root may ask for; at least 100000 is "
          "allowed, unless max_frequency_hz in F says more"},
+        /* What is no config at all is told first. */
+        {"{\"max_frequency_hz\":500}", 0, "{\"frequency_hz\":100001}",
+         "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        expect_within(&cases[i]);
+    }
+}
+
+TEST(refuses_events_that_are_not_allowed)
+{
+    static const struct limit_case cases[] = {
         {"{}", 0, "{\"events\":[{\"event\":\"r1\",\"frequency_hz\":100000}]}", NULL},
         {"{}", 1000, "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":10000}]}", NULL},
         {"{}", 1000, "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":10001}]}",
@@ -202,21 +231,9 @@ TEST(refuses_what_is_above_a_limit)
          "allowed (allowed_events in F)"},
         {"{\"max_event_rate_hz\":50000}", 1000,
          "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":50000}]}", NULL},
-        /* What is no config at all is told first. */
-        {"{\"max_frequency_hz\":500}", 0, "{\"frequency_hz\":100001}",
-         "frequency_hz: is out of range; an integer from 1 to 100000 is allowed"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        const struct daemon_config daemon = parse_good(cases[i].daemon);
-        const struct session_limits limits = daemon_config_limits(&daemon, cases[i].uid);
-        struct session_config session;
-        struct fault fault = {0};
-        char line[512];
-        int r = parse_within(&limits, cases[i].session, false, &session, &fault);
-        (void)snprintf(line, sizeof line, "%s: %s", fault.member, fault.text);
-        print_message("%s within %s\n", cases[i].session, cases[i].daemon);
-        assert_string_equal(line, cases[i].line == NULL ? ": " : cases[i].line);
-        assert_int_equal(r, cases[i].line == NULL ? 0 : -EINVAL);
+        expect_within(&cases[i]);
     }
 }
 
