@@ -4,7 +4,9 @@
  * Each CPU has two rings of switches, its samples and its records, and the readings of /proc are
  * one more source; what is oldest is taken first. A switch is one moment, that of its first record:
  * the sample of the thread that leaves, else the record of its leaving. The thread that comes runs
- * from then on, so what the records cost is in no wait. That is how the scheduler counts, too.
+ * from then on, so what the records cost is in no wait. That is how the scheduler counts, too. A
+ * switch to the idle task is over with that: of a CPU that has been offline Linux (6.18) writes no
+ * records for its idle task any more.
  *
  * The ring of switch records has another reader (switch_feed.c). It is read here by a view of its
  * own, and its room is given back when both have read it. While times of threads are read merging
@@ -370,7 +372,7 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
         wait_table_out(waits->table, cpu_index, &away);
         wait_rate_count(&cpu->rate);
         cpu->ticket = is_begun ? 0 : cpu->ticket;
-        cpu->switch_ns = time_ns;
+        cpu->switch_ns = record->context_switch.other_pid == 0 ? 0 : time_ns;
     } else {
         wait_table_in(waits->table, cpu_index, record->pid, record->tid, time_ns);
         cpu->switch_ns = 0;
