@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Headers of requests that may be credentials. They are read from a file that nobody else can read,
- * and are never shown: header_file_hide() takes them out of what others say.
+ * Headers of requests that may be credentials. They are read from a file that only its owner can
+ * read, and are never shown: header_file_hide() takes them out of what others say.
  */
 
 #include "fault.h"

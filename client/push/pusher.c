@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Who sends, and when it tries again. A wait is twice as long as the one before, up to a minute,
+ * The sender, and when it tries again. A wait is twice as long as the one before, up to a minute,
  * and by a random part shorter, so that many hosts whose store was away do not come back as one;
  * what the store asks for is a least, and the random part comes on top of it. A process has one
  * pusher.

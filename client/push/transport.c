@@ -140,7 +140,7 @@ static size_t give_body(char *into, size_t item_bytes, size_t count, void *userd
 }
 
 /* libcurl would send a request again by itself when a connection that it had kept ends without an
- * answer, and nobody would know that it may have come twice. */
+ * answer, and it would not be known that it may have come twice. */
 static int refuse_rewind(void *userdata, curl_off_t offset, int origin)
 {
     (void)userdata, (void)offset, (void)origin;

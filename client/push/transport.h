@@ -21,7 +21,7 @@ enum answer_kind {
     ANSWER_REJECTED,  /* it will never take it */
     ANSWER_TOO_LARGE, /* it would take less at a time */
     ANSWER_LATER,     /* it may take it later */
-    ANSWER_REFUSED, /* it takes nothing from whoever asks so: a token, an address, a certificate */
+    ANSWER_REFUSED,   /* it takes no request of this kind: a token, an address, a certificate */
 };
 
 struct answer {

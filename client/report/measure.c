@@ -2,7 +2,7 @@
 
 /*
  * Amounts of the clock are samples, since a sample is a tick. Those of another event are in its
- * unit, which the recording says: its text is not to be trusted, and whoever prints it does so by
+ * unit, which the recording says: its text is not to be trusted, and callers print it by
  * text_out.h.
  */
 #include "measure.h"

@@ -124,7 +124,7 @@ static const char *label_name(size_t number)
 static const struct verb_option options[] = {
     {0, "to", "URL", "the store; without a path /v1development/profiles", options_text,
      AT(target.url), 0},
-    {0, "headers", "FILE", "lines \"Name: value\"; nobody else may read FILE", options_text,
+    {0, "headers", "FILE", "lines \"Name: value\"; of mode 0600", options_text,
      AT(target.headers_path), 0},
     {0, "ca", "FILE", "certificates that sign the store's (the system's)", options_text,
      AT(target.ca_path), 0},

@@ -22,8 +22,8 @@ struct switch_feed {
     struct perf_ring *ring; /* borrowed, as the next two; NULL: no records */
     const struct perf_record_layout *layout;
     struct ticks *ticks;
-    const struct perf_ring *other; /* the view of another reader, who is never ahead of the kernel's
-                                    * room; borrowed; NULL: none */
+    const struct perf_ring *other; /* the view of another reader, which is never ahead of the
+                                    * kernel's room; borrowed; NULL: none */
     uint64_t rate_max;             /* switches a second; see above, as the next */
     uint64_t retry_after_ns;
     bool full; /* the ring was full, so later records may be lost */

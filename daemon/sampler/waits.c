@@ -547,7 +547,7 @@ void waits_resolve(struct waits *waits, const struct perf_record *record,
     }
 }
 
-/* The process of a wait, and, where its switch had no sample, who wants it. */
+/* The process of a wait, and, where its switch had no sample, the sinks that want it. */
 static struct process *find_process(struct waits *waits, const struct wait *wait,
                                     const struct sample *sample, unsigned *ret_wanted)
 {

@@ -18,7 +18,7 @@
 struct push_target {
     const char *url;          /* NULL: recordings are only copied to `raw_folder` */
     const char *headers_path; /* a file of headers, which others cannot read; or NULL */
-    const char *ca_path;      /* who signs the store's certificate; NULL: whom the system trusts */
+    const char *ca_path;      /* signers of the store's certificate; NULL: those of the system */
     const char *proxy;        /* NULL: as the environment has it */
     const char *raw_folder;   /* NULL: recordings are not copied */
     uint64_t timeout_s;       /* of one request */
@@ -49,7 +49,7 @@ struct pusher;
 /* What a recording has come to. */
 enum push_result {
     PUSH_SETTLED, /* each sample is accepted or rejected, and the copy is made */
-    PUSH_LATER,   /* not all of it: the store or the folder is away, or refuses whoever asks */
+    PUSH_LATER,   /* not all of it: the store or the folder is away, or refuses the sender */
     PUSH_BROKEN,  /* it is no recording, or does not say what time it was */
     PUSH_FAILED,  /* for reasons of this machine: memory, the file of what was sent */
 };
