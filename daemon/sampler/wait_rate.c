@@ -5,6 +5,9 @@
  * about stacks alone. What the records leave of the allowance, a quarter at least, is for samples.
  * A period that is kept would meet the same threads again and again where switches take turns; so
  * it is odd, and changes by turns between two values.
+ *
+ * A sample stands for all switches since the one before: so many as there were, whatever a change
+ * of the period did to their rhythm, or however many samples were lost.
  */
 #include "wait_rate.h"
 
@@ -19,14 +22,36 @@ void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t samp
         .cost_percent = cost_percent,
         .sample_max_hz = sample_max_hz,
         .period = 1,
+        .gap_count = 1,
     };
 }
 
 void wait_rate_renew(struct wait_rate *rate)
 {
     rate->period = 1;
-    rate->changed_ns = 0;
+    rate->changing_ns = rate->changed_ns = 0;
+    rate->is_early_due = false;
     rate->since_ns = 0;
+    rate->gap_count = 1;
+}
+
+uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns)
+{
+    const bool is_first = rate->is_early_due && time_ns >= rate->changing_ns;
+    const bool is_early = is_first && rate->gap_count < rate->before;
+    if (is_early || time_ns >= rate->changed_ns) {
+        rate->is_early_due = false;
+    }
+    if (wait_rate_period_at(rate, time_ns) == 1) {
+        rate->gap_count = 0;
+        return 1; /* and each of the others for itself */
+    }
+    if (is_early) {
+        return 0;
+    }
+    const uint64_t count = rate->gap_count > 0 ? rate->gap_count : 1; /* sampled twice */
+    rate->gap_count = 0;
+    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
 static uint64_t allowed_ns(uint32_t cost_percent)

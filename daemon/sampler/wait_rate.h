@@ -21,9 +21,12 @@ struct wait_rate {
     uint32_t sample_max_hz; /* 0: any */
     uint32_t period;        /* odd, so that turns of two are told apart */
     uint32_t before;        /* the period until */
-    uint64_t changed_ns;
-    uint64_t since_ns; /* switches are counted; 0: not yet */
+    uint64_t changing_ns;   /* the kernel took the new one after this time, and */
+    uint64_t changed_ns;    /* before this one */
+    bool is_early_due;      /* the change makes a sample of its own */
+    uint64_t since_ns;      /* switches are counted; 0: not yet */
     uint64_t switch_count;
+    uint64_t gap_count; /* switches since the last sample that stands for some, with its own */
     unsigned turn;
 };
 
@@ -31,10 +34,12 @@ void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t samp
 /* Its event is a new one. */
 void wait_rate_renew(struct wait_rate *rate);
 
-/* The kernel has another period since `time_ns`: what is older was sampled by the one before. */
-static inline void wait_rate_changed(struct wait_rate *rate, uint64_t time_ns)
+/* The kernel took the period between these times: what is older was sampled by the one before. */
+static inline void wait_rate_changed(struct wait_rate *rate, uint64_t from_ns, uint64_t to_ns)
 {
-    rate->changed_ns = time_ns;
+    rate->changing_ns = from_ns;
+    rate->changed_ns = to_ns;
+    rate->is_early_due = true;
 }
 
 static inline uint32_t wait_rate_period_at(const struct wait_rate *rate, uint64_t time_ns)
@@ -50,7 +55,15 @@ static inline uint32_t wait_rate_period(const struct wait_rate *rate)
 static inline void wait_rate_count(struct wait_rate *rate)
 {
     rate->switch_count++;
+    rate->gap_count++;
 }
+
+/*
+ * How many switches the sample of one stands for; it is counted afterwards. 0: none. For the first
+ * switch after a change is sampled whatever the period is (Linux 6.18), and that is always a switch
+ * of the same kind, behind the interruption that brought the change.
+ */
+uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns);
 
 /* `own_ns` is what `sample_count` samples have cost of the collector's time. Returns whether the
  * period is another one now. */

@@ -39,7 +39,7 @@ struct tracked {
     uint32_t wait;       /* that is open; 0: none */
     uint32_t account;
     uint32_t cpu_index; /* where it runs */
-    uint32_t factor;    /* of the last switch away from it */
+    uint32_t period;    /* of sampling, at the last switch away from it */
     enum state state;
     bool is_hashed; /* it is found by its tid; one that has ended, until another has the tid: what
                      * it does on its way out is not told */
@@ -238,7 +238,7 @@ bool wait_table_resolve(struct wait_table *table, uint64_t ticket, const struct 
     entry->wait.origin = *origin;
     if (entry->state == WAIT_ENDED) {
         table->cpus[entry->cpu_index].counts[entry->wait.kind].held_ns -=
-            (entry->wait.to_ns - entry->wait.from_ns) * entry->wait.factor;
+            wait_weight_ns(&entry->wait);
         list_ended(table, entry);
     }
     return true;
@@ -323,7 +323,7 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum sta
     thread->state = state;
     thread->since_ns = time_ns;
     thread->wait = 0;
-    thread->factor = 1;
+    thread->period = 1;
     thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
 }
 
@@ -447,9 +447,8 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     counts->counted_ns += length_ns;
     bool is_short = length_ns < table->config.min_wait_ns;
     bool is_sure = is_certain(table, thread);
-    bool is_long =
-        length_ns >= WAIT_LONG_NS / (entry == NULL ? thread->factor : entry->wait.factor);
-    if (is_sure && !is_short && !is_long && entry == NULL && thread->factor > 1) {
+    bool is_long = length_ns >= WAIT_LONG_NS / thread->period;
+    if (is_sure && !is_short && !is_long && entry == NULL && thread->period > 1) {
         counts->thinned_count++;
         counts->thinned_ns += length_ns;
         return;
@@ -476,10 +475,10 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     entry->cpu_index = (uint32_t)cpu_index;
     thread->line.wanted |= entry->wait.has_origin ? entry->wait.origin.wanted : 0;
     counts->bare_count += !entry->is_awaited && !entry->wait.has_origin;
-    const double factor = entry->wait.factor;
-    counts->variance += factor * (factor - 1) * (double)length_ns * (double)length_ns;
+    const uint64_t weight_ns = wait_weight_ns(&entry->wait);
+    counts->variance += (double)weight_ns * (double)(weight_ns - length_ns);
     if (entry->is_awaited) {
-        counts->held_ns += length_ns * entry->wait.factor;
+        counts->held_ns += weight_ns;
     } else {
         list_ended(table, entry);
     }
@@ -518,11 +517,12 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
     thread->run.is_seen = true;
     enter_state(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
                 away->time_ns);
-    thread->factor = away->factor;
+    thread->period = away->period;
     thread->line.voluntary += away->kind == WAIT_BLOCKED;
     thread->line.involuntary += away->kind == WAIT_PREEMPTED;
     if (entry != NULL && entry->state == WAIT_BEGUN) {
         entry->state = WAIT_OPEN;
+        entry->wait.sampling_ns = away->sampling_ns;
         thread->wait = place_of(table, entry);
     }
 }

@@ -40,10 +40,19 @@ struct wait {
     enum wait_kind kind;
     uint64_t from_ns;
     uint64_t to_ns;
-    uint32_t factor; /* it stands for so many: one switch in so many was sampled then */
+    uint32_t factor;      /* it stands for so many switches */
+    uint64_t sampling_ns; /* of it, that its own sample took */
     bool has_origin;
     struct wait_origin origin;
 };
+
+/* What a wait stands for. The others had no sample, so none of them was longer for that. */
+static inline uint64_t wait_weight_ns(const struct wait *wait)
+{
+    const uint64_t length_ns = wait->to_ns - wait->from_ns;
+    const uint64_t other_ns = length_ns > wait->sampling_ns ? length_ns - wait->sampling_ns : 0;
+    return length_ns + other_ns * (wait->factor - 1);
+}
 
 /* A wait that would stand for as much time, or more, stands for no others: a few such would decide
  * about the sum. Each is handed out, with or without an origin. */
@@ -58,10 +67,10 @@ struct wait_counts {
     uint64_t uncertain_count; /* records were lost meanwhile, or there was no place */
     uint64_t uncertain_ns;
     uint64_t bare_count;    /* handed out without an origin */
-    uint64_t held_ns;       /* ended, and the origin comes yet; times their factor */
+    uint64_t held_ns;       /* ended, and the origin comes yet: what they stand for */
     uint64_t thinned_count; /* not sampled, and others stand for them */
     uint64_t thinned_ns;
-    double variance; /* of the sum of lengths times factors, in ns^2 */
+    double variance; /* of the sum of what they stand for, in ns^2 */
 };
 
 struct wait_table;
@@ -104,8 +113,9 @@ struct wait_switch {
     int32_t tid;
     uint64_t time_ns;
     enum wait_kind kind;
-    uint64_t ticket; /* 0: without a sample */
-    uint32_t factor; /* one switch in so many is sampled */
+    uint64_t ticket;      /* 0: without a sample */
+    uint64_t sampling_ns; /* what that took */
+    uint32_t period;      /* one switch in so many is sampled */
 };
 /* A CPU (index into the source's) went over from a thread, or to one. */
 void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wait_switch *away);

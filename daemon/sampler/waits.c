@@ -50,6 +50,7 @@ struct waits_cpu {
     uint64_t ticket;    /* of the wait that its sample has begun; 0: none */
     int32_t ticket_tid;
     uint64_t lost_samples;
+    bool is_counted; /* the switch that is under way */
     struct wait_rate rate;
     uint64_t held_since_ns; /* its switch records are off; 0: they are not */
     uint64_t held_back_ns;
@@ -341,18 +342,26 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     cancel_ticket(waits, cpu);
     cpu->switch_ns = record->time_ns;
     waits->sample_count++;
-    if (record->tid > 0) {
+    const uint32_t factor = wait_rate_weigh(&cpu->rate, record->time_ns);
+    if (record->tid > 0 && factor > 0) {
         record->event = (uint32_t)waits->config.source->config.event_count + 1;
         record->sample.weight = 1;
-        record->sample.wait =
-            wait_table_begin(waits->table, wait_rate_period_at(&cpu->rate, record->time_ns));
+        record->sample.wait = wait_table_begin(waits->table, factor);
         cpu->ticket = record->sample.wait;
         cpu->ticket_tid = record->tid;
     }
-    if (cpu->ticket != 0 && record->tid > 0) {
+    if (cpu->ticket != 0) {
         waits->config.take(cpu_index, record, waits->config.userdata);
     }
     advance_sample(waits, cpu_index);
+}
+
+static void count_switch(struct waits_cpu *cpu)
+{
+    if (!cpu->is_counted) {
+        wait_rate_count(&cpu->rate);
+        cpu->is_counted = true;
+    }
 }
 
 static void take_switch(struct waits *waits, size_t cpu_index, const struct perf_record *record)
@@ -367,14 +376,17 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
             .time_ns = time_ns,
             .kind = record->context_switch.preempted ? WAIT_PREEMPTED : WAIT_BLOCKED,
             .ticket = is_begun ? cpu->ticket : 0,
-            .factor = wait_rate_period_at(&cpu->rate, time_ns),
+            .sampling_ns = is_begun && record->time_ns > time_ns ? record->time_ns - time_ns : 0,
+            .period = wait_rate_period_at(&cpu->rate, time_ns),
         };
         wait_table_out(waits->table, cpu_index, &away);
-        wait_rate_count(&cpu->rate);
+        count_switch(cpu);
         cpu->ticket = is_begun ? 0 : cpu->ticket;
         cpu->switch_ns = record->context_switch.other_pid == 0 ? 0 : time_ns;
     } else {
         wait_table_in(waits->table, cpu_index, record->pid, record->tid, time_ns);
+        count_switch(cpu); /* unless the record of the leaving has come */
+        cpu->is_counted = false;
         cpu->switch_ns = 0;
     }
     cancel_ticket(waits, cpu);
@@ -516,9 +528,10 @@ void waits_adapt(struct waits *waits, uint64_t time_ns)
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
         struct wait_rate *rate = &waits->cpus[i].rate;
         if (wait_rate_adapt(rate, time_ns, waits->own_ns, waits->sample_count)) {
+            const uint64_t from_ns = clock_ns(CLOCK_BOOTTIME);
             is_due = true;
             (void)perf_source_control_waits(waits->config.source, i, wait_rate_period(rate));
-            wait_rate_changed(rate, clock_ns(CLOCK_BOOTTIME));
+            wait_rate_changed(rate, from_ns, clock_ns(CLOCK_BOOTTIME));
         }
     }
     if (is_due || waits->sample_count > OWN_SAMPLES_MAX) {
@@ -571,7 +584,7 @@ static void write_wait(struct waits *waits, size_t cpu_index, const struct wait 
 {
     struct sample sample = {
         .time_ns = wait->to_ns,
-        .weight = (wait->to_ns - wait->from_ns) * wait->factor,
+        .weight = wait_weight_ns(wait),
         .event = (uint32_t)(waits->config.source->config.event_count + 1 + wait->kind),
         .cpu = waits->config.source->cpus[cpu_index].cpu,
         .pid = wait->pid,
@@ -655,6 +668,7 @@ void waits_return_cpu(struct waits *waits, size_t cpu_index)
     cancel_ticket(waits, &waits->cpus[cpu_index]);
     waits->cpus[cpu_index].has_sample = false;
     waits->cpus[cpu_index].switch_ns = 0;
+    waits->cpus[cpu_index].is_counted = false;
     wait_rate_renew(&waits->cpus[cpu_index].rate);
 }
 

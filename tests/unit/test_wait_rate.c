@@ -7,6 +7,8 @@
 #include "unit_test.h"
 #include "wait_rate.h"
 
+#include <math.h>
+
 #define SECOND UINT64_C(1000000000)
 
 /* The period after a second at a rate, where a sample costs the collector `own_ns`. */
@@ -75,4 +77,79 @@ TEST(has_odd_periods_that_take_turns)
     }
     wait_rate_renew(&rate);
     assert_int_equal(wait_rate_period(&rate), 1);
+}
+
+/* A sampling event of switches, as the kernel counts for one (perf_swevent_event(), Linux 6.18):
+ * a change of the period makes the next switch a sample, and takes hold one sample later. */
+struct kernel_event {
+    int64_t period;
+    int64_t last_period;
+    int64_t left;
+};
+
+static void change_period(struct kernel_event *event, struct wait_rate *rate, uint32_t hz,
+                          uint64_t time_ns)
+{
+    rate->switch_count = hz / 5;
+    if (wait_rate_adapt(rate, time_ns, 0, 0)) {
+        event->period = wait_rate_period(rate);
+        event->left = 0;
+        wait_rate_changed(rate, time_ns, time_ns + 1);
+    }
+}
+
+static int64_t count_samples(struct kernel_event *event)
+{
+    if (event->period == 1) {
+        return 1;
+    }
+    event->left++;
+    if (event->left < 0) {
+        return 0;
+    }
+    const int64_t period = event->last_period;
+    event->last_period = event->period;
+    const int64_t count = (period + event->left) / period;
+    event->left -= count * period;
+    return count;
+}
+
+TEST(weighs_samples_so_that_they_stand_for_every_switch_once)
+{
+    struct kernel_event event = {.period = 1, .last_period = 1};
+    struct wait_rate rate;
+    uint64_t time_ns = SECOND;
+    uint64_t switches = 0;
+    uint64_t sum = 0;
+    uint64_t first_sum = 0; /* of the first switches after a change */
+    uint32_t longest = 1;
+    uint64_t seed = 1;
+    (void)state;
+    wait_rate_init(&rate, 3, 0);
+    (void)wait_rate_adapt(&rate, time_ns, 0, 0);
+    for (uint32_t change = 0; change < 400; change++) {
+        /* From each switch to one of hundreds, and back. */
+        time_ns += WAIT_RATE_SPAN_NS;
+        change_period(&event, &rate, change % 40 < 35 ? 10000 + 3000 * (change % 7) : 100, time_ns);
+        longest = wait_rate_period(&rate) > longest ? wait_rate_period(&rate) : longest;
+        time_ns++;
+        const uint64_t count = 3000 + draw_below(&seed, 1000);
+        for (uint64_t i = 0; i < count; i++, time_ns += 1000) {
+            uint32_t weight = 0;
+            for (int64_t left = count_samples(&event); left > 0; left--) {
+                weight = wait_rate_weigh(&rate, time_ns); /* the last counts */
+            }
+            wait_rate_count(&rate);
+            sum += weight;
+            first_sum += i == 0 ? weight : 0;
+            switches++;
+        }
+    }
+    /* A sample comes no later than two periods after the last. Those behind it stand for none where
+     * each stands for itself from then on, ten times, and at the end. */
+    assert_true(longest > 10);
+    assert_true(sum <= switches && sum > switches - 11 * 2 * (uint64_t)longest);
+    /* They are always the same ones: so each may stand for its period's others as often as one in
+     * so many is sampled, 1 in the mean, with a standard deviation of its square root. */
+    assert_true(first_sum < 400 + 5 * 20 * (uint64_t)sqrt(longest));
 }

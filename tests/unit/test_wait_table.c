@@ -55,7 +55,7 @@ static int tear_down(void **state)
 static const struct wait_origin origin = {.wanted = 1, .stack = 9};
 
 static void go_out(struct wait_table *table, size_t cpu, int32_t pid, int32_t tid, uint64_t time_ns,
-                   enum wait_kind kind, uint64_t ticket, uint32_t factor)
+                   enum wait_kind kind, uint64_t ticket, uint32_t period)
 {
     wait_table_out(table, cpu,
                    &(const struct wait_switch){
@@ -64,7 +64,7 @@ static void go_out(struct wait_table *table, size_t cpu, int32_t pid, int32_t ti
                        .time_ns = time_ns,
                        .kind = kind,
                        .ticket = ticket,
-                       .factor = factor,
+                       .period = period,
                    });
 }
 
