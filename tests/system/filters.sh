@@ -160,6 +160,7 @@ if [ "$STORY" = tasks ]; then
     kill -CONT "$other"
     # shellcheck disable=SC2016
     run_in_background bash -c 'sleep 1; "$0" --seconds 1' "$WORK/filter_wanted" >/dev/null
+    wait_until 10 grep -qx bash "/proc/$BACKGROUND_PID/comm" || fail "the shell does not begin"
     profctl record --native -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
     profctl report --json --by process -n 0 "$WORK/child.fxt" >"$WORK/child.json" || fail "report"
     expect_json "$WORK/child.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'filter_wanted') > 50" "a target's child is not recorded"

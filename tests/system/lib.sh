@@ -285,7 +285,7 @@ PYTHON
 expect_json() {
     local value
     value=$(json "$1" "bool($2)") || fail "$3 (cannot evaluate: $2)"
-    [ "$value" = true ] || fail "$3 (not true of $(basename "$1"): $2)"
+    [ "$value" = true ] || fail "$3 (not true of $(basename "$1"): $2): $(head -c 3000 "$1")"
 }
 
 # truth FILE NAME: the nanoseconds that a workload told of one function.

@@ -22,7 +22,8 @@ judge() {
     # It stands still, so that it lives when the recording ends.
     awk '$1 == "thread" { print $3 }' "$WORK/truth" | sort -u | xargs -r kill -KILL 2>/dev/null
     profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
-    python3 "$SOURCE_DIR/tests/system/off_cpu.py" "$kind" "$source" "$WORK/truth" "$WORK/dump" || fail "$kind"
+    python3 "$SOURCE_DIR/tests/system/off_cpu.py" "$kind" "$source" "$WORK/truth" "$WORK/dump" 2>"$WORK/err" ||
+        fail "$kind: $(tail -n 2 "$WORK/err" | tr '\n' ' ')"
 }
 judge nap schedstat
 judge pipe schedstat
@@ -59,9 +60,9 @@ hasty 5 '{"off_cpu": {"max_cost_percent": 100}}'
 # 1,000 a second of a CPU for six seconds, and all of the first two spans of 0.2 s, in which the rate is not known.
 expect_json "$WORK/books.json" \
     "${waits}['received'] < 6000 * len(d['value']['cpus']) + (${waits}['received'] + ${waits}['not_sampled']) / 5 and ${waits}['not_sampled'] > 0" \
-    "too many are sampled: $(cat "$WORK/books.json")"
+    "too many are sampled"
 expect_json "$WORK/books.json" "0 < ${waits}['standard_error_ns'] and abs(${waits}['unexplained']) < 6 * ${waits}['standard_error_ns']" \
-    "the sum is further off than it is said to be: $(cat "$WORK/books.json")"
+    "the sum is further off than it is said to be"
 
 echo "== the whole machine"
 profctl start --wall -F 99 >/dev/null || fail "start"
