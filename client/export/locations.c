@@ -149,6 +149,14 @@ int locations_add_stack(struct locations *table, const struct profile *profile,
     return r;
 }
 
+void locations_forget_samples(struct locations *table)
+{
+    chain_keys_done(&table->stack_keys);
+    free(table->stack_of);
+    table->stack_of = NULL;
+    table->stack_of_capacity = 0;
+}
+
 const struct location *locations_at(const struct locations *table, uint32_t location)
 {
     size_t size_bytes = 0;

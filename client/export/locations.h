@@ -58,6 +58,10 @@ int locations_add_stack(struct locations *table, const struct profile *profile,
 int locations_make_stack(struct locations *table, const struct profile *profile,
                          const struct profile_sample *sample, uint32_t *ret_stack);
 
+/* Frees what only locations_add_stack() looks at, once it has had all samples. Were it called
+ * again, each stack would be walked anew, and have the number that it had. */
+void locations_forget_samples(struct locations *table);
+
 /* The number of the location that only has a frame LOCATION_TRUNCATED or LOCATION_LOST. Returns 0,
  * or -ENOMEM. */
 int locations_add_marker(struct locations *table, uint32_t frame, uint32_t *ret_location);

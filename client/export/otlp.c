@@ -14,8 +14,10 @@
 #include "compare.h"
 #include "export_books.h"
 #include "export_cost.h"
+#include "grow.h"
 #include "otlp_dictionary.h"
 #include "otlp_resource.h"
+#include "sample_groups.h"
 
 #include <inttypes.h>
 #include <otlp.pb-c.h>
@@ -24,24 +26,13 @@
 
 #define ATTRIBUTES_MAX 3
 
-/* What a sample has of the dictionary. Samples that are equal in it are one. */
-struct sample_key {
-    uint64_t pid;
-    uint64_t tid;
-    uint32_t segment;
-    uint32_t process_name;
-    uint32_t owner;
-    uint32_t thread_name;
-    uint32_t cpu;
-    int32_t stack;
-    uint32_t number; /* of the sample */
-};
-
 struct otlp {
     const struct profile *profile; /* borrowed */
     struct otlp_dictionary dictionary;
     struct message_out out;
-    struct sample_key *keys; /* owned; sorted */
+    struct sample_groups groups;
+    uint64_t *times; /* owned; of the group at hand */
+    size_t time_capacity;
     struct otlp_books books;
     uint64_t period; /* in units of its type; 0: not known, or there is none */
     int64_t wall_offset_ns;
@@ -52,72 +43,25 @@ static void otlp_done(struct otlp *writer)
 {
     otlp_dictionary_done(&writer->dictionary);
     message_out_done(&writer->out);
-    free(writer->keys);
+    sample_groups_done(&writer->groups);
+    free(writer->times);
 }
 
-static int compare_process(const struct sample_key *a, const struct sample_key *b)
-{
-    int r = compare_u64(a->segment, b->segment);
-    r = r == 0 ? compare_u64(a->pid, b->pid) : r;
-    r = r == 0 ? compare_u64(a->process_name, b->process_name) : r;
-    return r == 0 ? compare_u64(a->owner, b->owner) : r;
-}
-
-static int compare_group(const struct sample_key *a, const struct sample_key *b)
-{
-    int r = compare_process(a, b);
-    r = r == 0 ? compare_u64(a->tid, b->tid) : r;
-    r = r == 0 ? compare_u64(a->thread_name, b->thread_name) : r;
-    r = r == 0 ? compare_u64(a->cpu, b->cpu) : r;
-    return r == 0 ? compare_u64((uint32_t)a->stack, (uint32_t)b->stack) : r;
-}
-
-static int compare_keys(const void *left, const void *right)
-{
-    const struct sample_key *a = left;
-    const struct sample_key *b = right;
-    int r = compare_group(a, b);
-    return r == 0 ? compare_u64(a->number, b->number) : r;
-}
-
-/* A sample's attributes. Returns how many there are. */
-static size_t find_attributes(struct otlp *writer, const struct sample_key *key, int32_t *ret)
+/* A lane's attributes. Returns how many there are. */
+static size_t find_attributes(struct otlp *writer, const struct sample_lane *lane, int32_t *ret)
 {
     struct otlp_dictionary *dictionary = &writer->dictionary;
+    const struct profile_task *task = lane->task;
     size_t count = 0;
-    if (key->tid <= INT64_MAX) {
-        ret[count++] = otlp_number_attribute(dictionary, "thread.id", (int64_t)key->tid);
+    if (task->tid <= INT64_MAX) {
+        ret[count++] = otlp_number_attribute(dictionary, "thread.id", (int64_t)task->tid);
     }
-    if (key->thread_name != INTERN_NONE) {
+    if (task->thread_name != INTERN_NONE) {
         ret[count++] = otlp_text_attribute(dictionary, "thread.name",
-                                           profile_text(writer->profile, key->thread_name));
+                                           profile_text(writer->profile, task->thread_name));
     }
-    ret[count++] = otlp_number_attribute(dictionary, "cpu.logical_number", key->cpu);
+    ret[count++] = otlp_number_attribute(dictionary, "cpu.logical_number", lane->cpu);
     return count;
-}
-
-static void add_sample(struct otlp *writer, size_t number)
-{
-    const struct profile_sample *sample = &writer->profile->samples[number];
-    const struct profile_task *task = profile_task(writer->profile, sample->task);
-    int32_t attributes[ATTRIBUTES_MAX];
-    writer->keys[number] = (struct sample_key){
-        .pid = task->pid,
-        .tid = task->tid,
-        .segment = task->segment,
-        .process_name = task->process_name,
-        .owner = task->owner,
-        .thread_name = task->thread_name,
-        .cpu = sample->cpu,
-        .stack = otlp_stack(&writer->dictionary, sample),
-        .number = (uint32_t)number,
-    };
-    (void)find_attributes(writer, &writer->keys[number], attributes);
-}
-
-static uint64_t wall_ns(const struct otlp *writer, uint64_t time_ns)
-{
-    return writer->has_wall ? time_ns + (uint64_t)writer->wall_offset_ns : 0;
 }
 
 static void keep_fault(struct otlp *writer, int r)
@@ -125,36 +69,66 @@ static void keep_fault(struct otlp *writer, int r)
     writer->dictionary.fault = writer->dictionary.fault == 0 ? r : writer->dictionary.fault;
 }
 
+static void add_sample(struct otlp *writer, size_t number)
+{
+    const struct profile_sample *sample = &writer->profile->samples[number];
+    const struct sample_lane *lane = NULL;
+    int32_t attributes[ATTRIBUTES_MAX];
+    int32_t stack = otlp_stack(&writer->dictionary, sample);
+    if (writer->dictionary.fault == 0) {
+        keep_fault(writer,
+                   sample_groups_add(&writer->groups, (uint32_t)number, (uint32_t)stack, &lane));
+    }
+    if (lane != NULL) {
+        (void)find_attributes(writer, lane, attributes);
+    }
+}
+
+static uint64_t wall_ns(const struct otlp *writer, uint64_t time_ns)
+{
+    return writer->has_wall ? time_ns + (uint64_t)writer->wall_offset_ns : 0;
+}
+
 static int compare_times(const void *left, const void *right)
 {
     return compare_u64(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
-/* Writes one sample that stands for those of the keys, with their times in order. */
-static void write_group(struct otlp *writer, struct message_out *out, const struct sample_key *keys,
-                        size_t count)
+/* Puts the times of samples in order. Returns 0, or -ENOMEM. */
+static int sort_times(struct otlp *writer, const uint32_t *samples, size_t count)
 {
-    cleanup_(freep) uint64_t *times = calloc(count, sizeof *times);
-    int32_t attributes[ATTRIBUTES_MAX];
-    int64_t value = 0;
-    Otlp__Sample sample = OTLP__SAMPLE__INIT;
-    if (times == NULL) {
-        keep_fault(writer, -ENOMEM);
-        return;
+    bool is_sorted = true;
+    if (grow(writer->times, writer->time_capacity, count) < 0) {
+        return -ENOMEM;
     }
-    sample.stack_index = keys[0].stack;
-    sample.n_attribute_indices = find_attributes(writer, keys, attributes);
-    sample.attribute_indices = attributes;
-    if (writer->has_wall && writer->profile->values == NULL) {
-        for (size_t i = 0; i < count; i++) {
-            times[i] = wall_ns(writer, writer->profile->samples[keys[i].number].time_ns);
-        }
+    uint64_t *times = writer->times;
+    for (size_t i = 0; i < count; i++) {
+        times[i] = wall_ns(writer, writer->profile->samples[samples[i]].time_ns);
+        is_sorted = is_sorted && (i == 0 || times[i - 1] <= times[i]);
+    }
+    if (!is_sorted) {
         qsort(times, count, sizeof *times, compare_times);
+    }
+    return 0;
+}
+
+/* Writes one sample of a lane that stands for all of one stack, with their times in order.
+ * `sample` has the lane's attributes. */
+static void write_group(struct otlp *writer, struct message_out *out, Otlp__Sample sample,
+                        const uint32_t *samples, size_t count)
+{
+    int64_t value = 0;
+    sample.stack_index = (int32_t)writer->groups.stack_of[samples[0]];
+    if (writer->has_wall && writer->profile->values == NULL) {
+        keep_fault(writer, sort_times(writer, samples, count));
+        if (writer->dictionary.fault != 0) {
+            return;
+        }
         sample.n_timestamps_unix_nano = count;
-        sample.timestamps_unix_nano = times;
+        sample.timestamps_unix_nano = writer->times;
     } else {
         for (size_t i = 0; i < count; i++) {
-            value += (int64_t)profile_value(writer->profile, keys[i].number);
+            value += (int64_t)profile_value(writer->profile, samples[i]);
         }
         sample.n_values = 1;
         sample.values = &value;
@@ -162,14 +136,21 @@ static void write_group(struct otlp *writer, struct message_out *out, const stru
     keep_fault(writer, message_out_field(out, OTLP_FIELD_SAMPLES, &sample.base));
 }
 
-static void write_samples(struct otlp *writer, struct message_out *out,
-                          const struct sample_key *keys, size_t count)
+static void write_lane(struct otlp *writer, struct message_out *out, const struct sample_lane *lane)
 {
-    for (size_t first = 0, end = 0; first < count && writer->dictionary.fault == 0; first = end) {
-        for (end = first + 1; end < count && compare_group(&keys[first], &keys[end]) == 0;) {
+    const uint32_t *stack_of = writer->groups.stack_of;
+    const uint32_t *samples = writer->groups.order + lane->first;
+    int32_t attributes[ATTRIBUTES_MAX];
+    Otlp__Sample sample = OTLP__SAMPLE__INIT;
+    sample.n_attribute_indices = find_attributes(writer, lane, attributes);
+    sample.attribute_indices = attributes;
+    for (size_t first = 0, end = 0; first < lane->count && writer->dictionary.fault == 0;
+         first = end) {
+        for (end = first + 1;
+             end < lane->count && stack_of[samples[end]] == stack_of[samples[first]];) {
             end++;
         }
-        write_group(writer, out, keys + first, end - first);
+        write_group(writer, out, sample, samples + first, end - first);
     }
 }
 
@@ -222,12 +203,14 @@ static void write_profile_head(struct otlp *writer, struct message_out *out)
     keep_fault(writer, message_out_write(out, &head.base));
 }
 
-/* Writes what a profile holds: of the keys, or `lost` ticks that no sample stands for. */
+/* Writes what a profile holds: of the lanes, or `lost` ticks that no sample stands for. */
 static void write_profile(struct otlp *writer, struct message_out *out,
-                          const struct sample_key *keys, size_t count, uint64_t lost)
+                          const struct sample_lane *lanes, size_t count, uint64_t lost)
 {
     write_profile_head(writer, out);
-    write_samples(writer, out, keys, count);
+    for (size_t i = 0; i < count && writer->dictionary.fault == 0; i++) {
+        write_lane(writer, out, &lanes[i]);
+    }
     if (lost > 0) {
         int64_t value = (int64_t)lost;
         Otlp__Sample sample = OTLP__SAMPLE__INIT;
@@ -240,12 +223,12 @@ static void write_profile(struct otlp *writer, struct message_out *out,
 
 /* Writes a process: its length first, and so for what is in it. */
 static void write_process(struct otlp *writer, const struct otlp_origin *process,
-                          const struct sample_key *keys, size_t count, uint64_t lost)
+                          const struct sample_lane *lanes, size_t count, uint64_t lost)
 {
     struct message_out profile = {.file = NULL};
     struct message_out scope = {.file = NULL};
     struct message_out resource = {.file = NULL};
-    write_profile(writer, &profile, keys, count, lost);
+    write_profile(writer, &profile, lanes, count, lost);
     keep_fault(writer, otlp_write_scope(&scope));
     keep_fault(writer, otlp_write_resource(&resource, writer->profile, process));
     uint64_t scope_bytes =
@@ -257,27 +240,29 @@ static void write_process(struct otlp *writer, const struct otlp_origin *process
     message_out_begin(&writer->out, OTLP_FIELD_SCOPE_PROFILES, scope_bytes);
     keep_fault(writer, otlp_write_scope(&writer->out));
     message_out_begin(&writer->out, OTLP_FIELD_PROFILES, profile.written_bytes);
-    write_profile(writer, &writer->out, keys, count, lost);
+    write_profile(writer, &writer->out, lanes, count, lost);
 }
 
 static void write_processes(struct otlp *writer)
 {
     const struct profile *profile = writer->profile;
-    const struct sample_key *keys = writer->keys;
-    size_t count = profile->sample_count;
+    const struct sample_lane *lanes = writer->groups.lanes;
+    size_t count = sample_groups_lanes(&writer->groups);
     for (size_t first = 0, end = 0; first < count && writer->dictionary.fault == 0; first = end) {
-        for (end = first + 1; end < count && compare_process(&keys[first], &keys[end]) == 0;) {
+        for (end = first + 1;
+             end < count && sample_groups_same_process(&lanes[first], &lanes[end]);) {
             end++;
         }
-        const char *name = profile_text(profile, keys[first].process_name);
+        const struct profile_task *task = lanes[first].task;
+        const char *name = profile_text(profile, task->process_name);
         const struct otlp_origin process = {
             .service = name,
             .executable = name,
-            .host = profile_host(profile, keys[first].segment),
-            .pid = keys[first].pid,
-            .owner = *profile_owner(profile, keys[first].owner),
+            .host = profile_host(profile, task->segment),
+            .pid = task->pid,
+            .owner = *profile_owner(profile, task->owner),
         };
-        write_process(writer, &process, keys + first, end - first, 0);
+        write_process(writer, &process, lanes + first, end - first, 0);
     }
 }
 
@@ -286,7 +271,8 @@ static void prepare(struct otlp *writer, uint64_t lost)
 {
     struct message_out nowhere = {.file = NULL};
     otlp_books_add(&writer->books, &writer->dictionary);
-    for (size_t i = 0; i < writer->profile->sample_count; i++) {
+    for (size_t i = 0; i < writer->profile->sample_count && writer->dictionary.fault == 0; i++) {
+        otlp_stack_fetch_ahead(&writer->dictionary, i);
         add_sample(writer, i);
     }
     if (lost > 0) {
@@ -294,8 +280,9 @@ static void prepare(struct otlp *writer, uint64_t lost)
     }
     write_profile_head(writer, &nowhere);
     otlp_dictionary_seal(&writer->dictionary);
-    if (writer->profile->sample_count > 0) {
-        qsort(writer->keys, writer->profile->sample_count, sizeof *writer->keys, compare_keys);
+    if (writer->dictionary.fault == 0) {
+        keep_fault(writer,
+                   sample_groups_sort(&writer->groups, otlp_stack_count(&writer->dictionary)));
     }
 }
 
@@ -306,8 +293,7 @@ int otlp_print(FILE *file, const struct profile *profile, const struct export_op
     struct message_out size = {.file = NULL};
     uint64_t lost = options->has_lost_frame ? export_books_lost(profile) : 0;
     writer.has_wall = profile_wall_offset_ns(profile, &writer.wall_offset_ns);
-    writer.keys = calloc(profile->sample_count + 1, sizeof *writer.keys);
-    if (writer.keys == NULL) {
+    if (sample_groups_init(&writer.groups, profile) < 0) {
         return -ENOMEM;
     }
     otlp_dictionary_init(&writer.dictionary, profile);

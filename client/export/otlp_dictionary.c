@@ -104,6 +104,16 @@ int32_t otlp_stack(struct otlp_dictionary *dictionary, const struct profile_samp
     return (int32_t)stack + 1;
 }
 
+void otlp_stack_fetch_ahead(const struct otlp_dictionary *dictionary, size_t at)
+{
+    chain_keys_fetch_ahead(&dictionary->locations.stack_keys, dictionary->profile, at);
+}
+
+size_t otlp_stack_count(const struct otlp_dictionary *dictionary)
+{
+    return dictionary->locations.stacks.item_count + 1;
+}
+
 int32_t otlp_lost_stack(struct otlp_dictionary *dictionary)
 {
     uint32_t location = 0;
@@ -159,6 +169,7 @@ static int32_t mapping_index(struct otlp_dictionary *dictionary, uint32_t module
 
 void otlp_dictionary_seal(struct otlp_dictionary *dictionary)
 {
+    locations_forget_samples(&dictionary->locations);
     for (size_t i = 0; i < dictionary->locations.items.item_count; i++) {
         const struct location *location = locations_at(&dictionary->locations, (uint32_t)i);
         size_t count = 0;

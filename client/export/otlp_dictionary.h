@@ -33,10 +33,16 @@ int32_t otlp_number_attribute(struct otlp_dictionary *dictionary, const char *ke
 
 /* The stack of a sample; its locations and functions are added. */
 int32_t otlp_stack(struct otlp_dictionary *dictionary, const struct profile_sample *sample);
+/* Fetches into the CPU's cache what otlp_stack() will look at for a sample of the profile that
+ * comes soon behind the one `at`. */
+void otlp_stack_fetch_ahead(const struct otlp_dictionary *dictionary, size_t at);
+/* Behind the last index of a stack. */
+size_t otlp_stack_count(const struct otlp_dictionary *dictionary);
 /* The stack of the one frame "[lost]". */
 int32_t otlp_lost_stack(struct otlp_dictionary *dictionary);
 
-/* Adds what the tables refer to. To be called when all stacks are there. */
+/* Adds what the tables refer to. To be called when all stacks are there: there is no otlp_stack()
+ * from then on. */
 void otlp_dictionary_seal(struct otlp_dictionary *dictionary);
 
 /* Writes it as a message without what stands before it. */
