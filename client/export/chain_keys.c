@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An array by chain beside a table of all keys.
+ * An array by chain, which has first keys, beside a table of the other keys. A key has its chain in
+ * it, so no two chains have one key.
  */
 #include "chain_keys.h"
 
 #include "extremes.h"
+#include "grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +15,8 @@
 
 void chain_keys_done(struct chain_keys *table)
 {
-    intern_done(&table->keys);
+    intern_done(&table->others);
+    free(table->number_of);
     free(table->first);
     *table = (struct chain_keys){0};
 }
@@ -63,6 +66,22 @@ uint32_t chain_keys_first(const struct chain_keys *table, const struct profile_s
     return number == 0 ? INTERN_NONE : (uint32_t)(number - 1);
 }
 
+/* The number of a key that is not its chain's first. */
+static int add_other(struct chain_keys *table, const void *key, uint32_t *ret_item)
+{
+    size_t known_count = table->others.item_count;
+    uint32_t item = 0;
+    if (intern_add(&table->others, key, table->key_bytes, &item) < 0 ||
+        grow(table->number_of, table->number_capacity, (size_t)item + 1) < 0) {
+        return -ENOMEM;
+    }
+    if (item == known_count) {
+        table->number_of[item] = (uint32_t)table->count++;
+    }
+    *ret_item = table->number_of[item];
+    return 0;
+}
+
 int chain_keys_add(struct chain_keys *table, const struct profile *profile,
                    const struct profile_sample *sample, const void *key, size_t key_bytes,
                    uint32_t *ret_item)
@@ -71,14 +90,12 @@ int chain_keys_add(struct chain_keys *table, const struct profile *profile,
         return -ENOMEM;
     }
     uint64_t *first = first_of(table, sample->chain);
-    if (first[0] > 0 && memcmp(first + 1, key, key_bytes) == 0) {
-        *ret_item = (uint32_t)(first[0] - 1);
-        return 0;
-    }
-    int r = intern_add(&table->keys, key, key_bytes, ret_item);
-    if (r == 0 && first[0] == 0) {
-        first[0] = (uint64_t)*ret_item + 1;
+    if (first[0] == 0) {
         memcpy(first + 1, key, key_bytes);
+        first[0] = ++table->count;
+    } else if (memcmp(first + 1, key, key_bytes) != 0) {
+        return add_other(table, key, ret_item);
     }
-    return r;
+    *ret_item = (uint32_t)(first[0] - 1);
+    return 0;
 }

@@ -5,7 +5,7 @@
  * Numbers what tells samples apart in a format: keys of a fixed length, from 0 upward in the order
  * in which they come. A recording has many chains of frames, and most of them in samples of one
  * key. So each chain has its first key at hand, in one place of memory that can be fetched ahead;
- * only others are looked up by their hash.
+ * only others are kept in a table, and looked up by their hash.
  */
 
 #include "profile.h"
@@ -42,7 +42,10 @@ static inline struct stack_key stack_key(const struct profile *profile,
 
 /* All zero is empty. */
 struct chain_keys {
-    struct intern keys;
+    struct intern others; /* keys that are no chain's first */
+    uint32_t *number_of;  /* owned; by item of `others` */
+    size_t number_capacity;
+    size_t count;     /* of keys */
     size_t key_bytes; /* of each key; a multiple of 8 */
     uint64_t *first;  /* owned; by chain: 1 + the number of its first key (0: none yet), the key */
     size_t chain_count;

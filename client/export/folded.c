@@ -51,17 +51,24 @@ struct folded_key {
 /* Stands behind a stack's ranks: it is less than all of them. */
 #define STACK_END UINT32_C(0)
 
+/* Samples with one key. */
+struct folded_count {
+    uint64_t value; /* of its samples */
+    uint32_t root;  /* of the roots */
+    uint32_t chain;
+};
+
 struct folding {
     const struct profile *profile;
     struct byte_out out;
     struct text_forms names;
     struct text_forms files;
     enum export_root root;
-    struct intern shown;      /* struct shown_frame */
-    uint32_t *ranked;         /* owned; items of `shown`, by rank */
-    uint32_t *rank_of;        /* owned; by frame of the profile */
-    struct chain_keys stacks; /* struct folded_key */
-    uint64_t *counts;         /* owned; by item of `stacks` */
+    struct intern shown;         /* struct shown_frame */
+    uint32_t *ranked;            /* owned; items of `shown`, by rank */
+    uint32_t *rank_of;           /* owned; by frame of the profile */
+    struct chain_keys stacks;    /* struct folded_key */
+    struct folded_count *counts; /* owned; by item of `stacks` */
     size_t count_capacity;
     struct intern roots;    /* struct root_key */
     uint32_t *ranked_roots; /* owned; items of `roots`, by rank */
@@ -190,14 +197,19 @@ static int count_sample(struct folding *folding, const struct profile_sample *sa
 {
     const struct folded_key key = make_key(folding, sample);
     uint32_t item = 0;
-    size_t known_count = folding->stacks.keys.item_count;
+    size_t known_count = folding->stacks.count;
     if (chain_keys_add(&folding->stacks, folding->profile, sample, &key, sizeof key, &item) < 0 ||
         grow(folding->counts, folding->count_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }
-    uint64_t value = profile_value_of(folding->profile, sample);
-    folding->counts[item] = item == known_count ? value : folding->counts[item] + value;
-    return 0;
+    struct folded_count *count = &folding->counts[item];
+    int r = 0;
+    if (item == known_count) {
+        *count = (struct folded_count){.chain = sample->chain};
+        r = intern_add(&folding->roots, &key.root, sizeof key.root, &count->root);
+    }
+    count->value += profile_value_of(folding->profile, sample);
+    return r;
 }
 
 static const struct root_key *root_key(const struct folding *folding, uint32_t item)
@@ -230,14 +242,11 @@ static int add_rank(struct folding *folding, uint32_t rank)
 /* Adds what is compared of a stack. Its root has no rank yet: it stands there by its number. */
 static int add_ranks(struct folding *folding, uint32_t item)
 {
-    size_t size_bytes = 0;
     size_t count = 0;
-    const struct folded_key *key = intern_bytes(&folding->stacks.keys, item, &size_bytes);
-    const uint32_t *frames = profile_chain(folding->profile, key->chain, &count);
-    uint32_t root = 0;
+    const struct folded_count *stack = &folding->counts[item];
+    const uint32_t *frames = profile_chain(folding->profile, stack->chain, &count);
     folding->starts[item] = folding->rank_count;
-    int r = intern_add(&folding->roots, &key->root, sizeof key->root, &root);
-    r = r == 0 ? add_rank(folding, root) : r;
+    int r = add_rank(folding, stack->root);
     for (; count > 0 && r == 0; count--) {
         r = add_rank(folding, 1 + folding->rank_of[frames[count - 1]]);
     }
@@ -247,7 +256,7 @@ static int add_ranks(struct folding *folding, uint32_t item)
 /* Lists the ranks of all stacks. */
 static int rank_stacks(struct folding *folding)
 {
-    size_t count = folding->stacks.keys.item_count;
+    size_t count = folding->stacks.count;
     int r = 0;
     folding->starts = calloc(count + 1, sizeof *folding->starts);
     for (size_t i = 0; folding->starts != NULL && i < count && r == 0; i++) {
@@ -430,7 +439,7 @@ static int put_stacks(struct folding *folding, const struct sorted_stack *stacks
     for (size_t i = 0, next = 0; i < count && r == 0; i = next) {
         uint64_t samples = 0;
         for (; next < count && is_same_stack(folding, stacks[i].item, stacks[next].item); next++) {
-            samples += folding->counts[stacks[next].item];
+            samples += folding->counts[stacks[next].item].value;
         }
         r = put_stack(folding, stacks[i].item, samples);
     }
@@ -469,7 +478,7 @@ int folded_print(FILE *file, const struct profile *profile, const struct export_
     if (r < 0) {
         return r;
     }
-    size_t count = folding.stacks.keys.item_count;
+    size_t count = folding.stacks.count;
     cleanup_(freep) struct sorted_stack *stacks = calloc(count + 1, sizeof *stacks);
     if (stacks == NULL) {
         return -ENOMEM;

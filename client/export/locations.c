@@ -136,7 +136,7 @@ int locations_add_stack(struct locations *table, const struct profile *profile,
 {
     const struct stack_key key = stack_key(profile, sample);
     uint32_t item = 0;
-    size_t known_count = table->stack_keys.keys.item_count;
+    size_t known_count = table->stack_keys.count;
     if (chain_keys_add(&table->stack_keys, profile, sample, &key, sizeof key, &item) < 0 ||
         grow(table->stack_of, table->stack_of_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;

@@ -437,7 +437,7 @@ static int count_sample(struct pprof *writer, const struct profile_sample *sampl
         .is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED,
     };
     uint32_t item = 0;
-    size_t known_count = writer->counted.keys.item_count;
+    size_t known_count = writer->counted.count;
     if (chain_keys_add(&writer->counted, writer->profile, sample, &key, sizeof key, &item) < 0 ||
         grow(writer->counts, writer->count_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
@@ -455,7 +455,7 @@ static int count_sample(struct pprof *writer, const struct profile_sample *sampl
 static int count_keys(struct pprof *writer)
 {
     writer->values = calloc(writer->keys.item_count + 1, sizeof *writer->values);
-    for (size_t i = 0; writer->values != NULL && i < writer->counted.keys.item_count; i++) {
+    for (size_t i = 0; writer->values != NULL && i < writer->counted.count; i++) {
         writer->values[writer->counts[i].key] += writer->counts[i].value;
     }
     chain_keys_done(&writer->counted);

@@ -49,7 +49,7 @@ int stack_runs_find(struct stack_runs *table, const struct profile *profile,
                     uint32_t *ret_run)
 {
     const struct stack_key key = stack_key(profile, sample);
-    size_t known_count = table->keys.keys.item_count;
+    size_t known_count = table->keys.count;
     uint32_t item = 0;
     if (chain_keys_add(&table->keys, profile, sample, &key, sizeof key, &item) < 0 ||
         grow(table->known, table->known_capacity, (size_t)item + 1) < 0) {
