@@ -249,8 +249,7 @@ static void print_stack_column(struct firefox *writer, size_t first, size_t end)
             __builtin_prefetch(sample_at(writer, i + AHEAD_SAMPLE));
         }
         if (end - i > CHAIN_KEYS_AHEAD) {
-            chain_keys_fetch(&writer->tables.locations.stack_keys,
-                             sample_at(writer, i + CHAIN_KEYS_AHEAD));
+            chain_keys_fetch(&writer->tables.stacks, sample_at(writer, i + CHAIN_KEYS_AHEAD));
         }
         writer->fault = firefox_tables_add(&writer->tables, sample_at(writer, i), &node);
         number_list_add(&writer->numbers, node);

@@ -29,17 +29,13 @@ struct firefox_frame {
     uint32_t line;
 };
 
-struct firefox_node {
-    uint32_t parent; /* INTERN_NONE: it is a root */
-    uint32_t frame;
-};
-
 void firefox_tables_done(struct firefox_tables *tables)
 {
     locations_done(&tables->locations);
     intern_done(&tables->functions);
     intern_done(&tables->frames);
-    intern_done(&tables->nodes);
+    call_nodes_done(&tables->nodes);
+    chain_keys_done(&tables->stacks);
     intern_done(&tables->sources);
     free(tables->node_of);
     free(tables->frame_of);
@@ -133,20 +129,21 @@ static int add_location(struct firefox_tables *tables, uint32_t number, uint32_t
     const uint32_t *frames = locations_frames(&tables->locations, location, &count);
     int r = 0;
     for (size_t i = count; i > 0 && r == 0; i--) {
-        struct firefox_node row = {.parent = *node};
+        struct call_node row = {.parent = *node};
         r = count == 1 ? only_frame(tables, number, location, frames[0], &row.frame)
                        : add_frame(tables, location, frames[i - 1], count - i, &row.frame);
-        r = r == 0 ? intern_add(&tables->nodes, &row, sizeof row, node) : r;
+        r = r == 0 ? call_nodes_add(&tables->nodes, &row, node) : r;
     }
     return r;
 }
 
-static int add_stack(struct firefox_tables *tables, uint32_t stack, uint32_t *ret_node)
+static int add_stack(struct firefox_tables *tables, const struct profile_sample *sample,
+                     uint32_t *ret_node)
 {
     size_t count = 0;
-    const uint32_t *locations = locations_stack(&tables->locations, stack, &count);
-    uint32_t node = INTERN_NONE;
-    int r = 0;
+    const uint32_t *locations = locations_list(&tables->locations, tables->profile, sample, &count);
+    uint32_t node = CALL_NODE_NONE;
+    int r = locations == NULL ? -ENOMEM : 0;
     for (size_t i = count; i > 0 && r == 0; i--) {
         r = add_location(tables, locations[i - 1], &node);
     }
@@ -157,26 +154,23 @@ static int add_stack(struct firefox_tables *tables, uint32_t stack, uint32_t *re
 int firefox_tables_add(struct firefox_tables *tables, const struct profile_sample *sample,
                        uint32_t *ret_node)
 {
-    uint32_t stack = 0;
-    int r = locations_add_stack(&tables->locations, tables->profile, sample, &stack);
-    if (r < 0 || grow(tables->node_of, tables->node_of_capacity, (size_t)stack + 1) < 0) {
+    const struct stack_key key = stack_key(tables->profile, sample);
+    size_t known_count = tables->stacks.count;
+    uint32_t item = 0;
+    if (chain_keys_add(&tables->stacks, tables->profile, sample, &key, sizeof key, &item) < 0 ||
+        grow(tables->node_of, tables->node_of_capacity, (size_t)item + 1) < 0) {
         return -ENOMEM;
     }
-    for (; tables->node_of_count <= stack; tables->node_of_count++) {
-        tables->node_of[tables->node_of_count] = INTERN_NONE;
-    }
-    if (tables->node_of[stack] == INTERN_NONE) {
-        r = add_stack(tables, stack, &tables->node_of[stack]);
-    }
-    *ret_node = tables->node_of[stack];
+    int r = item == known_count ? add_stack(tables, sample, &tables->node_of[item]) : 0;
+    *ret_node = tables->node_of[item];
     return r;
 }
 
 int firefox_tables_add_lost(struct firefox_tables *tables, uint32_t *ret_node)
 {
-    struct firefox_node row = {.parent = INTERN_NONE};
+    struct call_node row = {.parent = CALL_NODE_NONE};
     int r = add_marker(tables, LOCATION_LOST, &row.frame);
-    return r < 0 ? r : intern_add(&tables->nodes, &row, sizeof row, ret_node);
+    return r < 0 ? r : call_nodes_add(&tables->nodes, &row, ret_node);
 }
 
 /* Prints the value of a row that is at `value`. */
@@ -294,27 +288,22 @@ static const struct column symbol_columns[] = {
 static const struct column place_columns[] = {
     {.name = "source"}, {.name = "line"}, {.name = "column"}, {0}};
 
-static const struct firefox_node *node_at(const struct firefox_tables *tables, size_t node)
-{
-    size_t row_bytes = 0;
-    return intern_bytes(&tables->nodes, (uint32_t)node, &row_bytes);
-}
-
 /* A parent stands before its children; how far before is what the table has, 0 for a root. */
 static void print_stacks(const struct firefox_tables *tables, struct json_out *out)
 {
     struct number_list numbers = {0};
-    size_t count = tables->nodes.item_count;
+    const struct call_node *rows = tables->nodes.rows;
+    size_t count = tables->nodes.count;
     json_out_begin(out, "stackTable", '{');
     number_list_begin(&numbers, out, "frame");
     for (size_t i = 0; i < count; i++) {
-        number_list_add(&numbers, node_at(tables, i)->frame);
+        number_list_add(&numbers, rows[i].frame);
     }
     number_list_end(&numbers, out);
     number_list_begin(&numbers, out, "prefixOffset");
     for (size_t i = 0; i < count; i++) {
-        uint32_t parent = node_at(tables, i)->parent;
-        number_list_add(&numbers, parent == INTERN_NONE ? 0 : i - parent);
+        uint32_t parent = rows[i].parent;
+        number_list_add(&numbers, parent == CALL_NODE_NONE ? 0 : i - parent);
     }
     number_list_end(&numbers, out);
     json_out_u64(out, "length", count);

@@ -7,6 +7,7 @@
  * the same numbers, and two more behind them.
  */
 
+#include "call_nodes.h"
 #include "json_out.h"
 #include "locations.h"
 
@@ -23,14 +24,14 @@ enum firefox_category {
 
 struct firefox_tables {
     const struct profile *profile; /* borrowed */
-    struct locations locations;
+    struct locations locations;    /* without its stacks */
+    struct chain_keys stacks;      /* what a sample's stack depends on */
+    uint32_t *node_of;             /* owned; by item of `stacks`: its row */
+    size_t node_of_capacity;
     struct intern functions; /* struct firefox_function */
     struct intern frames;    /* struct firefox_frame */
-    struct intern nodes;     /* struct firefox_node */
+    struct call_nodes nodes; /* of frames */
     struct intern sources;   /* uint32_t: texts */
-    uint32_t *node_of;       /* owned; by stack of `locations`; INTERN_NONE: not made yet */
-    size_t node_of_capacity;
-    size_t node_of_count;
     uint32_t *frame_of; /* owned; by location of one frame: its row; INTERN_NONE: not made yet */
     size_t frame_of_capacity;
     size_t frame_of_count;

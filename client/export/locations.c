@@ -95,9 +95,9 @@ static int add_truncated(struct locations *table)
     return r < 0 ? r : add_to_stack(table, &location);
 }
 
-/* Gives the locations of the stack at hand their numbers, and the stack its own. Each step fetches
- * for all of them what the next one looks at. */
-static int number_stack(struct locations *table, uint32_t *ret_stack)
+/* Gives the locations of the stack at hand their numbers. Each step fetches for all of them what
+ * the next one looks at. */
+static int number_locations(struct locations *table)
 {
     size_t count = table->building_count;
     int r = grow(table->numbers, table->numbers_capacity, count);
@@ -109,13 +109,11 @@ static int number_stack(struct locations *table, uint32_t *ret_stack)
         r = intern_add_hashed(&table->items, building->hash, &building->location,
                               sizeof building->location, &table->numbers[i]);
     }
-    return r < 0 ? r
-                 : intern_add(&table->stacks, table->numbers, count * sizeof *table->numbers,
-                              ret_stack);
+    return r;
 }
 
-int locations_make_stack(struct locations *table, const struct profile *profile,
-                         const struct profile_sample *sample, uint32_t *ret_stack)
+const uint32_t *locations_list(struct locations *table, const struct profile *profile,
+                               const struct profile_sample *sample, size_t *ret_count)
 {
     struct place_walk walk;
     struct stack_place place;
@@ -128,7 +126,21 @@ int locations_make_stack(struct locations *table, const struct profile *profile,
     if (r == 0 && profile_rooted(sample) == PROFILE_STACK_TRUNCATED) {
         r = add_truncated(table);
     }
-    return r < 0 ? r : number_stack(table, ret_stack);
+    if (r < 0 || number_locations(table) < 0) {
+        return NULL;
+    }
+    *ret_count = table->building_count;
+    return table->numbers;
+}
+
+int locations_make_stack(struct locations *table, const struct profile *profile,
+                         const struct profile_sample *sample, uint32_t *ret_stack)
+{
+    size_t count = 0;
+    const uint32_t *numbers = locations_list(table, profile, sample, &count);
+    return numbers == NULL
+               ? -ENOMEM
+               : intern_add(&table->stacks, numbers, count * sizeof *numbers, ret_stack);
 }
 
 int locations_add_stack(struct locations *table, const struct profile *profile,

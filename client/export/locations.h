@@ -58,6 +58,11 @@ int locations_add_stack(struct locations *table, const struct profile *profile,
 int locations_make_stack(struct locations *table, const struct profile *profile,
                          const struct profile_sample *sample, uint32_t *ret_stack);
 
+/* The numbers of the locations of a sample's stack, leaf first, which is not kept as a stack.
+ * Borrowed, until the next call; NULL when there is no memory. */
+const uint32_t *locations_list(struct locations *table, const struct profile *profile,
+                               const struct profile_sample *sample, size_t *ret_count);
+
 /* Frees what only locations_add_stack() looks at, once it has had all samples. Were it called
  * again, each stack would be walked anew, and have the number that it had. */
 void locations_forget_samples(struct locations *table);
