@@ -27,6 +27,9 @@
 #define STREAM_BYTES        ((size_t)65536)
 #define COMPARED_BYTES      ((size_t)16384) /* at once */
 
+/* Of zlib: takes half of the time of its default level or less, for 2 to 9 % more bytes. */
+#define LEVEL 4
+
 struct output {
     char *path;           /* owned; where it ends up */
     char *temporary_path; /* owned; NULL: written straight, or named already */
@@ -224,8 +227,7 @@ int output_compress(struct output *output)
     if (output->is_compressed) {
         return 0;
     }
-    if (deflateInit2(&output->deflate, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&output->deflate, LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
         return -ENOMEM;
     }
     output->is_compressed = true;
