@@ -227,8 +227,25 @@ static const char *suggest_for_letter(const struct command_line *line, int lette
     return NULL;
 }
 
+/* What is done here in place of an option of another program, if the word is one of these. */
+static const char *find_elsewhere(const struct command_line *line, const char *word)
+{
+    const struct option_elsewhere *option = line->elsewhere;
+    size_t bytes = strncmp(word, "--", 2) == 0 ? strcspn(word, "=") : strlen(word);
+    for (; option != NULL && option->word != NULL; option++) {
+        if (strlen(option->word) == bytes && strncmp(option->word, word, bytes) == 0) {
+            return option->instead;
+        }
+    }
+    return NULL;
+}
+
 static int refuse_unknown(const struct command_line *line, const char *word, const char *suggestion)
 {
+    const char *instead = find_elsewhere(line, word);
+    if (instead != NULL) {
+        return options_refuse(line, "%s: there is no such option; %s", word, instead);
+    }
     return suggestion == NULL
                ? options_refuse(line, "%s: there is no such option; see --help", word)
                : options_refuse(line, "%s: there is no such option; did you mean --%s?", word,
@@ -409,6 +426,24 @@ bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
     return true;
 }
 
+bool options_rate(const char *text, uint64_t maximum_hz, uint64_t *ret_hz)
+{
+    char digits[24];
+    size_t bytes = strlen(text);
+    bool is_kilo = bytes > 0 && (text[bytes - 1] == 'k' || text[bytes - 1] == 'K');
+    uint64_t factor = is_kilo ? 1000 : 1;
+    uint64_t number = 0;
+    if (bytes >= sizeof digits) {
+        return false;
+    }
+    (void)snprintf(digits, sizeof digits, "%.*s", (int)(bytes - is_kilo), text);
+    if (!options_number(digits, maximum_hz / factor, &number)) {
+        return false;
+    }
+    *ret_hz = number * factor;
+    return true;
+}
+
 /* Every way to take a value has the same type, though few need all of it. */
 #define TAKE(name)                                                                                 \
     int name(const struct command_line *line, const struct verb_option *option, const char *value, \
@@ -466,8 +501,29 @@ TAKE(options_socket)
                             : options_text(line, option, value, into);
 }
 
+/* The end of a name that promises a compression other than gzip; NULL: there is none. */
+static const char *find_compression(const char *path)
+{
+    static const char *const ends[] = {".zst", ".xz", ".bz2", ".lz4", ".lzma", ".zip"};
+    size_t bytes = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t end_bytes = strlen(ends[i]);
+        if (bytes > end_bytes && strcmp(path + bytes - end_bytes, ends[i]) == 0) {
+            return path + bytes - end_bytes;
+        }
+    }
+    return NULL;
+}
+
 TAKE(options_output)
 {
+    const char *compression = find_compression(value);
+    if (compression != NULL) {
+        int plain_bytes = (int)(compression - value);
+        return options_refuse(
+            line, "-o %s: %s is not supported; name %.*s, or %.*s.gz, which is compressed by gzip",
+            value, compression, plain_bytes, value, plain_bytes, value);
+    }
     return value[0] == '\0'
                ? options_refuse(line, "-o is empty; name a file, or - for standard output")
                : options_text(line, option, output_plain_path(value), into);
@@ -477,7 +533,8 @@ TAKE(options_frequency)
 {
     uint64_t *ret_hz = into;
     (void)option;
-    return !options_number(value, FREQUENCY_HZ_MAX, ret_hz) || *ret_hz == 0
-               ? options_refuse(line, "-F %s: give a number from 1 to 100000", value)
+    return !options_rate(value, FREQUENCY_HZ_MAX, ret_hz) || *ret_hz == 0
+               ? options_refuse(line, "-F %s: give a number from 1 to 100000, such as 999 or 4k",
+                                value)
                : EXIT_DONE;
 }

@@ -7,6 +7,7 @@
 #include "selection.h"
 
 #include "cleanup.h"
+#include "duration.h"
 #include "selection_none.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 
 #define NS_PER_S     INT64_C(1000000000)
 #define EARLY_S      3600
-#define FRACTION_MAX 9 /* digits */
 #define OFFSET_MAX_S UINT64_C(1000000000)
 #define YEAR_MAX     2261 /* what 64 bits of nanoseconds hold */
 
@@ -33,62 +33,13 @@ bool selection_is_empty(const struct selection *selection)
            !names_tasks(selection) && selection->module_count == 0;
 }
 
-/* Reads digits behind a point, as parts of `unit`. Returns what follows, or NULL. */
-static const char *read_fraction(const char *text, uint64_t unit, uint64_t *ret)
-{
-    size_t digits = strspn(text, "0123456789");
-    *ret = 0;
-    if (digits == 0 || digits > FRACTION_MAX) {
-        return NULL;
-    }
-    for (size_t i = 0; i < digits; i++) {
-        unit /= 10;
-        *ret += unit * (uint64_t)(text[i] - '0');
-    }
-    return text + digits;
-}
-
-/* The unit's nanoseconds, 0: there is no such unit. */
-static uint64_t unit_ns(const char *name)
-{
-    static const struct {
-        const char *name;
-        uint64_t ns;
-    } units[] = {
-        {"", 1000000000}, {"s", 1000000000},  {"ms", 1000000},
-        {"us", 1000},     {"m", 60000000000}, {"h", 3600000000000},
-    };
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(name, units[i].name) == 0) {
-            return units[i].ns;
-        }
-    }
-    return 0;
-}
-
 static bool parse_offset(const char *text, struct selection_time *ret)
 {
-    size_t digits = strspn(text, "0123456789");
-    uint64_t whole = 0;
-    uint64_t fraction = 0;
-    const char *unit = text + digits;
-    if (*unit == '.') {
-        unit += 1 + strspn(unit + 1, "0123456789");
-    }
-    uint64_t ns = unit_ns(unit);
-    if (digits == 0 || ns == 0) {
+    uint64_t offset_ns = 0;
+    if (!duration_parse(text, OFFSET_MAX_S * (uint64_t)NS_PER_S, &offset_ns)) {
         return false;
     }
-    for (size_t i = 0; i < digits; i++) {
-        whole = whole * 10 + (uint64_t)(text[i] - '0');
-        if (whole > OFFSET_MAX_S * (uint64_t)NS_PER_S / ns) {
-            return false;
-        }
-    }
-    if (text[digits] == '.' && read_fraction(text + digits + 1, ns, &fraction) != unit) {
-        return false;
-    }
-    *ret = (struct selection_time){.kind = SELECTION_OFFSET, .offset_ns = whole * ns + fraction};
+    *ret = (struct selection_time){.kind = SELECTION_OFFSET, .offset_ns = offset_ns};
     return true;
 }
 
@@ -114,7 +65,7 @@ bool selection_parse_time(const char *text, struct selection_time *ret)
         end = strptime(end + 1, "%S", &tm);
     }
     if (end != NULL && *end == '.') {
-        end = read_fraction(end + 1, (uint64_t)NS_PER_S, &fraction_ns);
+        end = duration_fraction(end + 1, (uint64_t)NS_PER_S, &fraction_ns);
     }
     if (end == NULL || *end != '\0' || (has_date && !is_date(&tm))) {
         return false;

@@ -46,7 +46,8 @@ static bool cut_rate(char *name, const char **ret_member, uint64_t *ret_value)
     }
     *mark = '\0';
     *ret_member = member;
-    return options_number(mark + 1, UINT64_C(1) << 53, ret_value);
+    return member[0] == 'f' ? options_rate(mark + 1, UINT64_C(1) << 53, ret_value)
+                            : options_number(mark + 1, UINT64_C(1) << 53, ret_value);
 }
 
 /* The element of an event; NULL when memory is out. Returned: json_freep(). */

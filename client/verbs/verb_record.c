@@ -5,48 +5,36 @@
  */
 #include "books_print.h"
 #include "cleanup.h"
+#include "clock.h"
+#include "duration.h"
 #include "open_recording.h"
 #include "options.h"
 #include "record.h"
 #include "verbs.h"
 
 #include <cjson/cJSON.h>
-#include <math.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-#define DURATION_S_MAX 1e9
-
-/* Seconds, with or without a fraction. */
-static bool parse_duration(const char *text, uint64_t *ret_ns)
-{
-    char *end = NULL;
-    if (text[0] == '\0' || strspn(text, "0123456789.") != strlen(text)) {
-        return false;
-    }
-    double seconds = strtod(text, &end);
-    if (*end != '\0' || !(seconds > 0 && seconds <= DURATION_S_MAX)) {
-        return false;
-    }
-    *ret_ns = (uint64_t)ceil(seconds * 1e9);
-    return true;
-}
+#define DURATION_S_MAX UINT64_C(1000000000)
 
 static int take_duration(const struct command_line *line, const struct verb_option *option,
                          const char *value, void *into)
 {
+    uint64_t *ret_ns = into;
     (void)option;
-    return parse_duration(value, into)
+    return duration_parse(value, DURATION_S_MAX * NS_PER_S, ret_ns) && *ret_ns > 0
                ? EXIT_DONE
-               : options_refuse(line, "-d %s: give a number of seconds above 0, at most %.0f",
-                                value, DURATION_S_MAX);
+               : options_refuse(
+                     line, "-d %s: give a time above 0, at most %" PRIu64 " s, " DURATION_FORMS,
+                     value, DURATION_S_MAX);
 }
 
 static const struct verb_option options[] = {
     OPTION_FREQUENCY,
-    {'d', "duration", "SECONDS", "how long; fractions are fine, and CMD goes on after it",
-     take_duration, RECORD_AT(duration_ns), 0},
+    {'d', "duration", "TIME", "how long: 5, 0.5, 250ms, 2m; CMD goes on after it", take_duration,
+     RECORD_AT(duration_ns), 0},
     {'o', "output", "FILE",
      "where to (profile.fxt); a name that ends in .gz is\ncompressed, \"-\" is standard output",
      options_output, RECORD_AT(output_path), 0},
@@ -76,7 +64,7 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl record [-F HZ] [-d SECONDS] [-o FILE] [OPTION...] [-- CMD...]",
+    .usage = "profctl record [-F HZ] [-d TIME] [-o FILE] [OPTION...] [-- CMD...]",
     .help = "Records what the CPUs do, until -d is over, Ctrl-C, or the end of CMD, or of all\n"
             "that -p and -t name. With CMD, only it and its children are recorded; it runs as\n"
             "you, here and now.\n",
@@ -86,6 +74,7 @@ static const struct command_line line = {
         "the exit status is 1. Otherwise it is that of CMD: 128 + N when signal N ended\n"
         "it, 127 when it is not found, 126 when it cannot be executed.\n\n" BOOKS_PRINT_HELP,
     .options = options,
+    .elsewhere = record_perf_options,
     .has_command = true,
     .operand_at = RECORD_AT(command),
 };

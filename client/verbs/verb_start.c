@@ -6,6 +6,8 @@
  */
 #include "attach.h"
 #include "cleanup.h"
+#include "clock.h"
+#include "duration.h"
 #include "json_out.h"
 #include "options.h"
 #include "record.h"
@@ -19,18 +21,22 @@
 static int take_duration(const struct command_line *line, const struct verb_option *option,
                          const char *value, void *into)
 {
-    uint64_t *ret_s = into;
+    const uint64_t max_ns = SESSION_DURATION_S_MAX * NS_PER_S;
+    uint64_t time_ns = 0;
     (void)option;
-    return !options_number(value, SESSION_DURATION_S_MAX, ret_s) || *ret_s == 0
-               ? options_refuse(line, "-d %s: give a whole number of seconds, 1 to %d", value,
-                                SESSION_DURATION_S_MAX)
-               : EXIT_DONE;
+    if (!duration_parse(value, max_ns, &time_ns) || time_ns == 0 || time_ns % NS_PER_S > 0) {
+        return options_refuse(
+            line, "-d %s: give a whole number of seconds, 1 to %d, such as 90, 5m or 1h", value,
+            SESSION_DURATION_S_MAX);
+    }
+    *(uint64_t *)into = time_ns / NS_PER_S;
+    return EXIT_DONE;
 }
 
 static const struct verb_option options[] = {
     OPTION_FREQUENCY,
-    {'d', "duration", "SECONDS", "when sampling ends by itself (600); in whole seconds",
-     take_duration, RECORD_AT(max_duration_s), 0},
+    {'d', "duration", "TIME", "when sampling ends by itself (600): 90, 5m, 1h", take_duration,
+     RECORD_AT(max_duration_s), 0},
     OPTION_KERNEL,
     OPTION_NO_KERNEL,
     OPTION_EVENTS,
@@ -43,12 +49,13 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl start [-F HZ] [-d SECONDS] [-p PID] [OPTION...]",
+    .usage = "profctl start [-F HZ] [-d TIME] [-p PID] [OPTION...]",
     .help = "Begins to record what the CPUs do, and returns. The session is yours, survives\n"
             "this program, and ends by itself after 600 s unless -d or the config's\n"
             "max_duration_s says otherwise. profctl stop ends it, profctl read fetches what\n"
             "it has recorded, profctl close closes it.\n",
     .options = options,
+    .elsewhere = record_perf_options,
     .instead = "; to record a command, use record",
 };
 

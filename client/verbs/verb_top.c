@@ -6,35 +6,32 @@
 #include "books_print.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "duration.h"
 #include "options.h"
 #include "select_options.h"
 #include "top.h"
 #include "verbs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_S_MIN   1
-#define WINDOW_S_MAX   600
-#define INTERVAL_S_MIN 0.1
-#define INTERVAL_S_MAX 60
-#define COUNT_MAX      UINT64_C(1000000000)
+#define WINDOW_NS_MIN   NS_PER_S
+#define WINDOW_NS_MAX   (600 * NS_PER_S)
+#define INTERVAL_NS_MIN (NS_PER_S / 10)
+#define INTERVAL_NS_MAX (60 * NS_PER_S)
+#define COUNT_MAX       UINT64_C(1000000000)
 
-/* Seconds, with or without a fraction. */
-static int take_seconds(const struct command_line *line, const struct verb_option *option,
-                        const char *value, void *into)
+static int take_time(const struct command_line *line, const struct verb_option *option,
+                     const char *value, void *into)
 {
     bool is_window = strcmp(option->name, "window") == 0;
-    double least = is_window ? WINDOW_S_MIN : INTERVAL_S_MIN;
-    double most = is_window ? WINDOW_S_MAX : INTERVAL_S_MAX;
-    char *end = NULL;
-    bool is_number = value[0] != '\0' && strspn(value, "0123456789.") == strlen(value);
-    double seconds = is_number ? strtod(value, &end) : 0;
-    if (!is_number || *end != '\0' || !(seconds >= least && seconds <= most)) {
-        return options_refuse(line, "--%s %s: give a number of seconds from %g to %g", option->name,
-                              value, least, most);
+    uint64_t least_ns = is_window ? WINDOW_NS_MIN : INTERVAL_NS_MIN;
+    uint64_t most_ns = is_window ? WINDOW_NS_MAX : INTERVAL_NS_MAX;
+    uint64_t time_ns = 0;
+    if (!duration_parse(value, most_ns, &time_ns) || time_ns < least_ns) {
+        return options_refuse(line, "--%s %s: give a number of seconds from %g to %g, or 500ms, 2m",
+                              option->name, value, (double)least_ns / 1e9, (double)most_ns / 1e9);
     }
-    *(uint64_t *)into = (uint64_t)(seconds * (double)NS_PER_S);
+    *(uint64_t *)into = time_ns;
     return EXIT_DONE;
 }
 
@@ -66,8 +63,8 @@ static const struct verb_option options[] = {
     {'F', "frequency", "HZ",
      "samples a second on each CPU, 1 to 100000 (499; above\n5 CPUs less, so that profctl itself stays small)",
      options_frequency, RECORD_AT(frequency_hz), 0},
-    {0, "window", "SECONDS", "of which time is shown (10)", take_seconds, TOP_AT(window_ns), 0},
-    {0, "interval", "SECONDS", "between two looks (1)", take_seconds, TOP_AT(interval_ns), 0},
+    {0, "window", "TIME", "that is shown: 30, 2m (10 s)", take_time, TOP_AT(window_ns), 0},
+    {0, "interval", "TIME", "between two looks: 2, 500ms (1 s)", take_time, TOP_AT(interval_ns), 0},
     {0, "by", "WHAT", "what is shown first: function, process, unit\n(function)", options_choice,
      TOP_AT(view), 0, view_name},
     {0, "sort", "ORDER", "by self or by total (self)", select_take_sort, TOP_AT(by_total), 0,
@@ -91,7 +88,7 @@ static const struct verb_option options[] = {
 };
 
 static const struct command_line line = {
-    .usage = "profctl top [-F HZ] [--window SECONDS] [OPTION...]",
+    .usage = "profctl top [-F HZ] [--window TIME] [OPTION...]",
     .help = "Shows where the time of the CPUs goes now: the hottest functions and what called\n"
             "them, processes, units. It has a session of its own, so nothing else can be\n"
             "recorded meanwhile.\n",

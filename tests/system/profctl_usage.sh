@@ -107,25 +107,50 @@ expect 2 'stop takes no operand' stop now
 expect 2 'close takes no operand' close now
 expect 2 'start takes no operand; to record a command, use record' start -- sleep 1
 expect 2 '-F 0: ' start -F 0
-for duration in 0 0.5 31536001 x ''; do
+for duration in 0 0.5 1500ms 31536001 8761h 5d x ''; do
     expect 2 "-d $duration: give a whole number of seconds, 1 to 31536000" start -d "$duration"
 done
 expect 1 'no socket' start -d 30
+expect 1 'no socket' start -d 90s
+expect 1 'no socket' start -d 5m
 expect 2 'a file goes after -o' read file
 expect 2 'name a file with -o FILE, or standard output with -o -' read
 expect 2 '--append and --force cannot be combined' read -o a.fxt --append --force
 expect 2 '-o is empty' read -o ''
 expect 2 'name a config, such as: profctl check web.json' check
 expect 2 '-F 0: ' record -F 0
-expect 2 '-F 4k: ' record -F 4k
+expect 1 'no socket' record -F 4k -d 1
+expect 2 '-F 101k: give a number from 1 to 100000, such as 999 or 4k' record -F 101k
+expect 2 '-F 4M: ' record -F 4M
+expect 2 '-F k: ' record -F k
 expect 2 '-F 99999999999999999999: ' record -F 99999999999999999999
-expect 2 '-d 0: give a number of seconds' record -d 0
-expect 2 '-d inf: give a number of seconds' record -d inf
-expect 2 '-d 1000000001: give a number of seconds above 0, at most 1000000000' record -d 1000000001
+for duration in 0 0ms inf 1e400 x '' 5d 1000000001; do
+    expect 2 "-d $duration: give a time above 0, at most 1000000000 s, such as 5, 1.5, 250ms, 90s, 2m or 1h" record -d "$duration"
+done
+for duration in 5 .5 5s 250ms 2m 1h 7us; do
+    expect 1 'no socket' record -d "$duration"
+done
+for time in x 0 601 11m; do
+    expect 2 "--window $time: give a number of seconds from 1 to 600" top --window "$time"
+done
+expect 2 '--interval 50ms: give a number of seconds from 0.1 to 60, or 500ms, 2m' top --interval 50ms
+expect 1 'no socket' top -b --interval 500ms --window 2m
+# Options of perf record name what is done here in their place.
+for option in -g '--call-graph dwarf' --call-graph=dwarf; do
+    # shellcheck disable=SC2086
+    expect 2 'there is no such option; stacks are always recorded, of programs and of the kernel' record $option
+done
+expect 2 '-c: there is no such option; -e EVENT:COUNT' record -c 1000
+expect 2 '-a: there is no such option; the whole machine is recorded where' start -a
+expect 2 '--off-cpu: there is no such option; --wall' record --off-cpu
+# A name that promises a compression which is not there, before anything is recorded.
+for end in zst xz bz2; do
+    expect 2 "-o x.fxt.$end: .$end is not supported; name x.fxt, or x.fxt.gz, which is compressed" record -o "x.fxt.$end"
+    expect 2 "-o x.json.$end: .$end is not supported" export a --format perfetto -o "x.json.$end"
+done
 expect 2 '--socket is empty' record -d 1 --socket ''
 expect 2 '--socket is empty' start --socket ''
 expect 2 '--socket is empty' status --socket ''
-expect 2 '-d 1e400: give a number of seconds' record -d 1e400
 expect 2 'a command goes after --' record sleep 1
 expect 2 'name a file' record -o - -- true
 expect 2 "a command must follow '--'" record -d 1 --

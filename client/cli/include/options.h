@@ -45,13 +45,20 @@ struct verb_option {
     option_choice_fn *choice; /* of options_choice(), which sets an unsigned; NULL: any value */
 };
 
+/* An option of another program that people may type here. {0} ends a table. */
+struct option_elsewhere {
+    const char *word;    /* "-g", "--call-graph" */
+    const char *instead; /* what is to be done here, as the end of a sentence */
+};
+
 struct command_line {
-    const char *usage;                 /* "profctl report FILE [-n N]" */
-    const char *help;                  /* what it does, whole lines */
-    const char *more_help;             /* below the options, whole lines; NULL: nothing */
-    const struct verb_option *options; /* --help is every verb's, and not in it */
-    const char *operand;               /* what the only operand is ("recording"); NULL: none */
-    const char *operand_example;       /* of one that is no recording; NULL: it is one */
+    const char *usage;                        /* "profctl report FILE [-n N]" */
+    const char *help;                         /* what it does, whole lines */
+    const char *more_help;                    /* below the options, whole lines; NULL: nothing */
+    const struct verb_option *options;        /* --help is every verb's, and not in it */
+    const struct option_elsewhere *elsewhere; /* NULL: none */
+    const char *operand;         /* what the only operand is ("recording"); NULL: none */
+    const char *operand_example; /* of one that is no recording; NULL: it is one */
     const char *operand_default; /* the file that is taken without one, if it is there; or NULL */
     const char *instead;         /* of an operand where it takes none; NULL: nothing to say */
     bool has_command;            /* the operands are a command after "--", or none */
@@ -99,6 +106,9 @@ const char *options_list_choices(option_choice_fn *choice, char *into);
 
 /* A whole decimal number of at most `maximum`. */
 bool options_number(const char *text, uint64_t maximum, uint64_t *ret);
+
+/* A rate in Hz, of at most `maximum_hz`: such a number, of thousands where k is behind it. */
+bool options_rate(const char *text, uint64_t maximum_hz, uint64_t *ret_hz);
 
 /* Complains and adds the usage. Returns EXIT_WRONG_USAGE. */
 int options_refuse(const struct command_line *line, const char *format, ...)

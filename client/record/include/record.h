@@ -74,10 +74,13 @@ option_take_fn target_take_list, target_take_name;
 /* The same for events beside the clock. */
 option_take_fn event_take_list;
 
+/* Options of perf record, and what is done in their place. */
+extern const struct option_elsewhere record_perf_options[];
+
 #define RECORD_AT(member) offsetof(struct record_request, member)
 #define OPTION_FREQUENCY                                                                           \
     {                                                                                              \
-        'F', "frequency", "HZ", "samples a second on each CPU, 1 to 100000 (999)",                 \
+        'F', "frequency", "HZ", "samples a second on each CPU, 1 to 100k (999)",                   \
             options_frequency, RECORD_AT(frequency_hz), 0                                          \
     }
 #define OPTION_KERNEL                                                                              \
