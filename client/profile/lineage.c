@@ -245,3 +245,25 @@ int lineage_build(const struct profile *profile, struct lineage *ret)
     add_totals(ret, work);
     return 0;
 }
+
+uint32_t lineage_command(const struct profile *profile, uint64_t pid)
+{
+    const struct process_lines *table = &profile->tables->owners.lines;
+    struct life life = {.parent_pid = PROCESS_PARENT_UNKNOWN, .command = INTERN_NONE};
+    bool is_found = false;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct process_line *line = &table->lines[i];
+        if (is_found && begins_life(&life, line)) {
+            break;
+        }
+        if (line->pid == pid) {
+            is_found = true;
+            life.pid = pid;
+            life.segment = line->segment;
+            life.parent_pid =
+                line->parent_pid == PROCESS_PARENT_UNKNOWN ? life.parent_pid : line->parent_pid;
+            life.command = line->command;
+        }
+    }
+    return life.command;
+}

@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "json.h"
+#include "lineage.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -24,6 +25,7 @@ void session_facts_done(struct session_facts *facts)
     free(facts->host);
     free(facts->kernel);
     free(facts->targets);
+    free(facts->command);
     free(facts->cpus);
     intern_done(&facts->hosts);
     intern_done(&facts->parts);
@@ -179,12 +181,42 @@ static void take_all(const struct profile *profile, struct session_facts *ret)
     ret->session_count = profile->session_count;
 }
 
+/* The only process that a session has as its target; 0: there are others, or none. */
+static uint64_t find_process(const char *session_json)
+{
+    cleanup_(json_freep) cJSON *session = NULL;
+    int64_t pid = 0;
+    if (session_json == NULL ||
+        json_parse(session_json, strlen(session_json), DEPTH_MAX, &session, NULL) < 0) {
+        return 0;
+    }
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(session, "config"), "targets");
+    const cJSON *pids = cJSON_GetObjectItemCaseSensitive(object, "pids");
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        const cJSON *elements = cJSON_GetObjectItemCaseSensitive(object, targets[i].member);
+        if (cJSON_GetArraySize(elements) != (elements == pids && pids != NULL)) {
+            return 0;
+        }
+    }
+    return json_read_integer(cJSON_GetArrayItem(pids, 0), 1, INT32_MAX, &pid) ? (uint64_t)pid : 0;
+}
+
+/* Returned: free(). NULL: it is not known. */
+static char *find_command(const struct profile *profile)
+{
+    uint64_t pid = find_process(profile->session_json);
+    uint32_t command = pid == 0 ? INTERN_NONE : lineage_command(profile, pid);
+    return command == INTERN_NONE ? NULL : strdup(profile_text(profile, command));
+}
+
 void session_facts_take(const struct profile *profile, struct session_facts *ret)
 {
     if (profile->session_count > 1) {
         take_all(profile, ret);
     } else {
         session_facts_take_one(profile->session_json, ret);
+        ret->command = find_command(profile);
     }
     if (profile->session_json != NULL) {
         ret->realtime_ns = find_realtime_ns(profile, profile->first_ns);

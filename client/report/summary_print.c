@@ -20,6 +20,8 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 #define SOME_MAX    3
+/* Of a command line: more would hide what stands behind it. */
+#define COMMAND_WIDTH_MAX ((size_t)60)
 
 /* CPU time that the samples stand for; 0 where the period is not known. */
 static double cpu_seconds(const struct profile *profile, const struct summary *summary)
@@ -95,7 +97,8 @@ static void write_place(FILE *file, const struct session_facts *facts)
     }
 }
 
-/* ": the whole machine on CPUs 0-3", ": 2 sessions of user 7", ": 2 sessions, of user 7, of user 8"
+/* ": the whole machine on CPUs 0-3", ": ./lock (process 7 with its children)", ": 2 sessions of
+ * user 7", ": 2 sessions, of user 7, of user 8"
  */
 static void write_targets(FILE *file, const struct session_facts *facts)
 {
@@ -104,7 +107,13 @@ static void write_targets(FILE *file, const struct session_facts *facts)
         write_some(file, &facts->parts, facts->parts.item_count > 1 ? ", of " : " of ", ", of ");
         return;
     }
-    (void)fprintf(file, ": %s", facts->targets == NULL ? "a recording" : facts->targets);
+    if (facts->command != NULL) {
+        (void)fputs(": ", file);
+        text_print_fitted(file, facts->command, COMMAND_WIDTH_MAX, false);
+        (void)fprintf(file, " (%s)", facts->targets);
+    } else {
+        (void)fprintf(file, ": %s", facts->targets == NULL ? "a recording" : facts->targets);
+    }
     if (facts->cpus != NULL) {
         (void)fputs(" on CPUs ", file);
         text_print(file, facts->cpus);
@@ -396,6 +405,7 @@ static void print_json_summary(struct json_out *out, const struct profile *profi
     json_out_string(out, "host", facts.host);
     json_out_string(out, "kernel", facts.kernel);
     json_out_string(out, "targets", facts.targets);
+    json_out_string(out, "command", facts.command);
     print_json_sessions(out, profile);
     json_out_double(out, "length_s", length_s(profile));
     if (profile->event.is_clock) {

@@ -102,6 +102,40 @@ TEST(names_what_was_recorded)
     }
 }
 
+/* Of one process whose command line the file has; of its last program, and not of the next process
+ * with that pid. */
+TEST(names_the_command_of_the_only_process)
+{
+    static const struct {
+        const char *targets;
+        const char *expected;
+    } cases[] = {
+        {"\"pids\":[7]", ": ./lock -n 3 (process 7 with its children), "},
+        {"\"pids\":[8]", ": process 8 with its children, "},
+        {"\"pids\":[7,9]", ": processes 7, 9 with their children, "},
+        {"\"pids\":[7],\"uids\":[0]", ": process 7 with its children and user 0, "},
+        {"\"pids\":[9]",
+         ": make aaaaaaaaaaaaaaaaaaaaaaaa...aaaaaaaaaaaaaaaaaaaaaaaaaaaa (process 9 with "},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char members[128];
+        struct recording *recording = recording_of(APP "sample 1000 7 1 0x1001");
+        (void)snprintf(members, sizeof members, ",\"targets\":{%s}", cases[i].targets);
+        add_session(recording, members);
+        add_data(
+            recording, FXT_STRING_PROCESSES,
+            "{\"pid\":7,\"boot_ts_ns\":\"10\",\"ppid\":5,\"cmdline\":[\"profctl\",\"record\"]}\n"
+            "{\"pid\":7,\"boot_ts_ns\":\"20\",\"cmdline\":[\"./lock\",\"-n\",\"3\"]}\n"
+            "{\"pid\":7,\"boot_ts_ns\":\"2000\",\"ppid\":6,\"cmdline\":[\"other\"]}\n"
+            "{\"pid\":8,\"boot_ts_ns\":\"20\"}\n"
+            "{\"pid\":9,\"boot_ts_ns\":\"20\",\"cmdline\":[\"make\",\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"]}\n");
+        char *text = summarize(recording, PAGE_UNLIMITED);
+        assert_contains(text, cases[i].expected);
+        free(text);
+    }
+}
+
 /* Sessions of a host each, with what they recorded, in one file. */
 static char *summarize_sessions(const char *const *hosts, const char *const *configs, size_t count)
 {

@@ -32,3 +32,7 @@ struct lineage {
 /* Returns 0, or -ENOMEM. Either way lineage_done() releases it. */
 int lineage_build(const struct profile *profile, struct lineage *ret);
 void lineage_done(struct lineage *lineage);
+
+/* The command line of the last program of the first process that had a pid, a text of the profile;
+ * INTERN_NONE: the recording does not have it. */
+uint32_t lineage_command(const struct profile *profile, uint64_t pid);

@@ -15,9 +15,10 @@ struct session_facts {
     size_t session_count;
     char *host; /* owned, as all texts; NULL: not known, or sessions differ, as in the others */
     char *kernel;
-    char *targets;            /* "the whole machine", "process 7 with its children and user 1000" */
-    char *cpus;               /* "0-3"; NULL: all */
-    bool is_whole;            /* no session named a part */
+    char *targets; /* "the whole machine", "process 7 with its children and user 1000" */
+    char *command; /* of the only process that was named; NULL: not known, or another target */
+    char *cpus;    /* "0-3"; NULL: all */
+    bool is_whole; /* no session named a part */
     struct intern hosts;      /* of several sessions: their names, as they came first */
     struct intern parts;      /* of several: what was recorded, "process 7 on CPUs 0-3" */
     int64_t realtime_ns;      /* of the first sample, by the wall clock; 0: not known */
