@@ -86,6 +86,8 @@ void flame_done(struct flame *flame)
     for (size_t i = 0; i < flame->recording_count; i++) {
         struct flame_recording *recording = &flame->recordings[i];
         free(recording->name);
+        free(recording->host);
+        free(recording->what);
         free(recording->order);
         free(recording->nodes);
         free(recording->task_of);
@@ -465,6 +467,8 @@ static int take_facts(struct flame_recording *recording, const struct flame_sour
     *recording = (struct flame_recording){
         .profile = profile,
         .name = strdup(source->name),
+        .host = source->host == NULL ? NULL : strdup(source->host),
+        .what = source->what == NULL ? NULL : strdup(source->what),
         .side = side,
         .sample_count = profile->sample_count,
         .origin_ns = profile->first_ns - profile->unselected_ns,

@@ -66,11 +66,13 @@ struct flame_group {
 struct flame_recording {
     const struct profile *profile; /* borrowed */
     char *name;                    /* owned */
-    size_t side;                   /* of a comparison */
-    uint32_t *order;               /* owned; the profile's samples by group, then by time */
-    uint32_t *nodes;               /* owned; in that order */
-    uint32_t *task_of;             /* owned; by task of the profile; INTERN_NONE: of none */
-    struct flame_group *groups;    /* owned; by number */
+    char *host;                    /* owned; or NULL, as the next */
+    char *what;
+    size_t side;                /* of a comparison */
+    uint32_t *order;            /* owned; the profile's samples by group, then by time */
+    uint32_t *nodes;            /* owned; in that order */
+    uint32_t *task_of;          /* owned; by task of the profile; INTERN_NONE: of none */
+    struct flame_group *groups; /* owned; by number */
     size_t group_capacity;
     size_t group_count;
     size_t sample_count;

@@ -94,6 +94,10 @@ static void print_recording(struct json_out *out, const struct flame_recording *
 {
     json_out_begin(out, NULL, '{');
     json_out_string(out, "name", recording->name);
+    if (recording->host != NULL && recording->what != NULL) {
+        json_out_string(out, "host", recording->host);
+        json_out_string(out, "what", recording->what);
+    }
     json_out_u64(out, "side", recording->side);
     if (!recording->profile->event.is_clock) {
         json_out_string(out, "event", recording->profile->event.name);

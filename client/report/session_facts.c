@@ -19,6 +19,9 @@
 #define DEPTH_MAX 16
 #define NAMED_MAX 3 /* elements of a target */
 #define UNKNOWN   "[unknown]"
+#define SOME_MAX  3
+/* Of a command line: more would hide what stands behind it. */
+#define COMMAND_WIDTH_MAX ((size_t)60)
 
 void session_facts_done(struct session_facts *facts)
 {
@@ -221,5 +224,54 @@ void session_facts_take(const struct profile *profile, struct session_facts *ret
     if (profile->session_json != NULL) {
         ret->realtime_ns = find_realtime_ns(profile, profile->first_ns);
         ret->last_realtime_ns = find_realtime_ns(profile, profile->last_ns);
+    }
+}
+
+/* The first of some texts, and how many more there are. */
+static void write_some(FILE *file, const struct intern *texts, const char *before,
+                       const char *between)
+{
+    size_t count = texts->item_count;
+    size_t shown = count > SOME_MAX ? SOME_MAX : count;
+    for (size_t i = 0; i < shown; i++) {
+        (void)fputs(i == 0 ? before : between, file);
+        text_print(file, intern_text(texts, (uint32_t)i));
+    }
+    if (count > shown) {
+        (void)fprintf(file, " and %zu more", count - shown);
+    }
+}
+
+void session_facts_write_host(FILE *file, const struct session_facts *facts)
+{
+    if (facts->hosts.item_count > 1) {
+        (void)fprintf(file, "%zu hosts", facts->hosts.item_count);
+        write_some(file, &facts->hosts, ": ", ", ");
+        return;
+    }
+    text_print(file, facts->host == NULL ? "A machine" : facts->host);
+    if (facts->kernel != NULL) {
+        (void)fputs(" (Linux ", file);
+        text_print(file, facts->kernel);
+        (void)fputc(')', file);
+    }
+}
+
+void session_facts_write_targets(FILE *file, const struct session_facts *facts)
+{
+    if (facts->session_count > 1) {
+        (void)fprintf(file, "%zu sessions", facts->session_count);
+        write_some(file, &facts->parts, facts->parts.item_count > 1 ? ", of " : " of ", ", of ");
+        return;
+    }
+    if (facts->command != NULL) {
+        text_print_fitted(file, facts->command, COMMAND_WIDTH_MAX, false);
+        (void)fprintf(file, " (%s)", facts->targets);
+    } else {
+        (void)fputs(facts->targets == NULL ? "a recording" : facts->targets, file);
+    }
+    if (facts->cpus != NULL) {
+        (void)fputs(" on CPUs ", file);
+        text_print(file, facts->cpus);
     }
 }

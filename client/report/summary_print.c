@@ -19,9 +19,6 @@
 #include <time.h>
 
 #define NANOSECONDS INT64_C(1000000000)
-#define SOME_MAX    3
-/* Of a command line: more would hide what stands behind it. */
-#define COMMAND_WIDTH_MAX ((size_t)60)
 
 /* CPU time that the samples stand for; 0 where the period is not known. */
 static double cpu_seconds(const struct profile *profile, const struct summary *summary)
@@ -59,64 +56,16 @@ static void write_time(FILE *file, const char *before, int64_t realtime_ns)
     }
 }
 
-/* The first of some texts, and how many more there are. */
-static void write_some(FILE *file, const struct intern *texts, const char *before,
-                       const char *between)
-{
-    size_t count = texts->item_count;
-    size_t shown = count > SOME_MAX ? SOME_MAX : count;
-    for (size_t i = 0; i < shown; i++) {
-        (void)fputs(i == 0 ? before : between, file);
-        text_print(file, intern_text(texts, (uint32_t)i));
-    }
-    if (count > shown) {
-        (void)fprintf(file, " and %zu more", count - shown);
-    }
-}
-
 /* "web1 (Linux 6.1.0), 2026-11-26 05:24:15 UTC", or "2 hosts: web1, web2; from ... to ..." */
 static void write_place(FILE *file, const struct session_facts *facts)
 {
     bool is_several = facts->hosts.item_count > 1;
-    if (is_several) {
-        (void)fprintf(file, "%zu hosts", facts->hosts.item_count);
-        write_some(file, &facts->hosts, ": ", ", ");
-    } else {
-        text_print(file, facts->host == NULL ? "A machine" : facts->host);
-    }
-    if (!is_several && facts->kernel != NULL) {
-        (void)fputs(" (Linux ", file);
-        text_print(file, facts->kernel);
-        (void)fputc(')', file);
-    }
+    session_facts_write_host(file, facts);
     if (facts->session_count > 1) {
         write_time(file, is_several ? "; from " : ", from ", facts->realtime_ns);
         write_time(file, " to ", facts->last_realtime_ns);
     } else {
         write_time(file, ", ", facts->realtime_ns);
-    }
-}
-
-/* ": the whole machine on CPUs 0-3", ": ./lock (process 7 with its children)", ": 2 sessions of
- * user 7", ": 2 sessions, of user 7, of user 8"
- */
-static void write_targets(FILE *file, const struct session_facts *facts)
-{
-    if (facts->session_count > 1) {
-        (void)fprintf(file, ": %zu sessions", facts->session_count);
-        write_some(file, &facts->parts, facts->parts.item_count > 1 ? ", of " : " of ", ", of ");
-        return;
-    }
-    if (facts->command != NULL) {
-        (void)fputs(": ", file);
-        text_print_fitted(file, facts->command, COMMAND_WIDTH_MAX, false);
-        (void)fprintf(file, " (%s)", facts->targets);
-    } else {
-        (void)fprintf(file, ": %s", facts->targets == NULL ? "a recording" : facts->targets);
-    }
-    if (facts->cpus != NULL) {
-        (void)fputs(" on CPUs ", file);
-        text_print(file, facts->cpus);
     }
 }
 
@@ -129,7 +78,8 @@ static void write_session(FILE *file, const struct profile *profile, const struc
     uint64_t period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0;
     session_facts_take(profile, &facts);
     write_place(file, &facts);
-    write_targets(file, &facts);
+    (void)fputs(": ", file);
+    session_facts_write_targets(file, &facts);
     (void)fprintf(file, ", %.3f s", length_s(profile));
     if (period_ns > 0) {
         (void)fprintf(file, " at %.1f Hz", 1e9 / (double)period_ns);

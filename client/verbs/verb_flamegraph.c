@@ -74,13 +74,45 @@ static const char *title_of(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : slash == NULL ? path : slash + 1;
 }
 
-static bool is_whole_machine(const struct profile *profile)
+/* What the page says of a recording; all owned. */
+struct description {
+    char *host;
+    char *what;
+    bool is_whole;
+};
+
+static void descriptions_done(struct description (*both)[2])
+{
+    for (size_t i = 0; i < 2; i++) {
+        free((*both)[i].host);
+        free((*both)[i].what);
+    }
+}
+
+/* Returned: free(). NULL when there is no memory. */
+static char *write_text(const struct session_facts *facts,
+                        void (*write)(FILE *file, const struct session_facts *facts))
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file != NULL) {
+        write(file, facts);
+        (void)fclose(file);
+    }
+    return text;
+}
+
+static void describe(const struct profile *profile, struct description *ret)
 {
     struct session_facts facts;
     session_facts_take(profile, &facts);
-    bool is_whole = facts.is_whole;
+    ret->is_whole = facts.is_whole;
+    if (facts.session_count > 0) {
+        ret->host = write_text(&facts, session_facts_write_host);
+        ret->what = write_text(&facts, session_facts_write_targets);
+    }
     session_facts_done(&facts);
-    return is_whole;
 }
 
 /* What is printed, as save_file() has it. */
@@ -153,6 +185,7 @@ int verb_flamegraph(int argc, char **argv)
     struct flamegraph_request request = {.by = FLAME_BY_COMMAND};
     cleanup_(profile_freep) struct profile *first = NULL;
     cleanup_(profile_freep) struct profile *second = NULL;
+    cleanup_(descriptions_done) struct description about[2] = {0};
     int status = options_take(&line, argc, argv, &request);
     bool is_named = request.output_path != NULL;
     request.output_path = is_named ? request.output_path : OUTPUT_PATH;
@@ -168,11 +201,16 @@ int verb_flamegraph(int argc, char **argv)
     if (second_status != OPTIONS_TAKEN) {
         return second_status;
     }
+    const char *second_path = request.second_path == NULL ? request.path : request.second_path;
+    describe(first, &about[0]);
+    if (second != NULL) {
+        describe(second, &about[1]);
+    }
     struct printing printing = {
-        .sources = {{first, title_of(request.path), is_whole_machine(first)},
-                    {second,
-                     title_of(request.second_path == NULL ? request.path : request.second_path),
-                     second != NULL && is_whole_machine(second)}},
+        .sources = {{first, title_of(request.path), about[0].is_whole, about[0].host,
+                     about[0].what},
+                    {second, title_of(second_path), about[1].is_whole, about[1].host,
+                     about[1].what}},
         .source_count = second == NULL ? 1 : 2,
         .by = request.by,
         .is_picture = is_picture(request.output_path),

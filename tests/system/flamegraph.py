@@ -58,7 +58,8 @@ def make(maker, path, is_later=False, is_whole=False):
     where it begins, and the last a nanosecond before it ends. What is later is another build, in another folder."""
     recording = begin(*(("/home/v2/app", "0badcafe01") if is_later else ("/opt/app", "0badcafe00")))
     if is_whole:
-        recording.data(SESSION, {"session": "a", "config": {}})
+        recording.data(SESSION, {"session": "a", "host": "web1", "kernel": "6.1", "created_boot_ns": str(10**12),
+                                 "created_realtime_ns": "1764133455000000000", "config": {}})
     for number in range(TIMES * 500):
         second = number // 500
         stack, is_kernel = stacks_of(number, second, is_later)
@@ -173,6 +174,10 @@ def judge_zoom(flames, profctl, path):
     totals = totals_of(report(profctl, path))
     app = report(profctl, path, "--comm", "app")
     expect("20,000 samples" in flames.text("facts"), f"says {flames.text('facts')}")
+    expect(flames.text("cells").startswith("A column is 1 s; its 50 rows are the 50 times 20 ms of that, from below upward;"),
+           f"says of cells {flames.text('cells')}")
+    kinds = ["user", "kernel", "inlined", "not known", "first frame", "found"]
+    expect(all(kind in flames.text("legend") for kind in kinds), f"the legend is {flames.text('legend')}")
     expect("500 missed" in flames.text("warnings") and "77 samples found the buffer full: at 5" in flames.text("warnings"),
            f"warns of {flames.text('warnings')}")
     flames.click("parse")
@@ -381,6 +386,9 @@ def judge_difference(browser, profctl, maker, before, after, folder):
     subprocess.run([profctl, "flamegraph", *whole, "-o", f"{folder}/whole.html"], check=True)
     wholes = Flames(browser, f"{folder}/whole.html")
     wholes.open()
+    said = wholes.text("facts")
+    expect(re.match(r"web1 \(Linux 6\.1\), 2025-11-2[56] \d\d:04:1\d [+-]\d\d:\d\d: the whole machine; 20,000 samples in 40 s, 2 CPUs, .*; web1 ",
+                    said), f"says {said}")
     # Ticks that were seen: expected less missed and dropped ones.
     judge_shares(wholes, totals, [39500, 20500], "of the CPUs' time")
     change = lambda name: wholes.page.evaluate("""((name) => {

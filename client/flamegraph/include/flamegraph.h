@@ -30,6 +30,8 @@ struct flame_source {
     const struct profile *profile;
     const char *name; /* what the page calls it */
     bool is_whole;    /* of a whole machine, so that two are compared by the time of all CPUs */
+    const char *host; /* "web1 (Linux 6.1.0)"; NULL: the page does not say it, as the next */
+    const char *what; /* was recorded */
 };
 
 /*

@@ -189,6 +189,7 @@ function matchedText() {
 function showTools() {
     const { state } = app;
     part("range_text").textContent = rangeText();
+    part("cells").textContent = cellsText(heat, shownRecording());
     part("whole").disabled = !state.range;
     part("matched").textContent = matchedText();
     part("by").value = state.by;
@@ -213,7 +214,8 @@ function showLegend() {
         swatch.style.backgroundColor = colour;
         item.append(swatch, name);
         return item;
-    }), app.model.diff ? "sure or not: the table says what is sure" : "");
+    }), app.changes ? (app.model.diff ? "sure or not: the table says what is sure" : "")
+        : "the shade depends on the module");
 }
 
 /* The numbers of a frame in words. */
@@ -448,7 +450,8 @@ function showFacts() {
     const names = recordings.slice(0, isSwitch ? 1 : undefined).map((recording) => shownText(recording.name));
     document.title = `${names.join(" and ")} – flame graph`;
     part("title").textContent = names.join(" compared with ");
-    part("facts").textContent = recordings.map(factsText).join("; ");
+    part("facts").textContent = recordings.map((recording, r) => (
+        `${isSwitch && r > 0 ? "" : originText(recording)}${factsText(recording)}`)).join("; ");
     part("warnings").replaceChildren(...recordings.flatMap(warningTexts).map((text) => {
         const item = document.createElement("li");
         item.textContent = text;

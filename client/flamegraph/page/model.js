@@ -5,7 +5,7 @@
  * is one loop.
  */
 
-const KINDS = ["user", "kernel", "inlined", "marker", "first frame"];
+const KINDS = ["user", "kernel", "inlined", "not known", "first frame"];
 const FUNCTION_MEMBERS = 5;
 const TASK_MEMBERS = 6;
 const NOTHING = -1;

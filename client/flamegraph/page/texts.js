@@ -77,6 +77,16 @@ function dateText(unixMs) {
     return `${local.slice(0, 10)} ${local.slice(11, 19)} ${aheadMin < 0 ? "-" : "+"}${two(hours)}:${two(minutes)}`;
 }
 
+/* Where, when and what, as a report begins: "web1 (Linux 6.1), 2026-11-27 02:53:28 +01:00: ./lock". */
+function originText(recording) {
+    if (recording.parts.length > 1) {
+        return "";
+    }
+    const began = recording.began_unix_ms === undefined ? [] : [dateText(recording.began_unix_ms)];
+    return recording.host === undefined ? began.map((date) => `began at ${date}, `).join("")
+        : `${[shownText(recording.host), ...began].join(", ")}: ${shownText(recording.what)}; `;
+}
+
 function factsText(recording) {
     const { parts } = recording;
     const seconds = parts.reduce((sum, part) => sum + part.endUs / 1e6, 0);
@@ -91,10 +101,12 @@ function factsText(recording) {
     if (recording.period_ns > 0) {
         facts.push(`one sample each ${+(recording.period_ns / 1e6).toPrecision(4)} ms of a CPU`);
     }
-    if (recording.began_unix_ms !== undefined) {
-        facts.push(`began at ${dateText(recording.began_unix_ms)}`);
-    }
     return facts.join(", ");
+}
+
+/* What a cell of the heat map is. */
+function cellsText({ spanUs, rows, cellUs }, recording) {
+    return `A column is ${timeText(spanUs)}; its ${rows} rows are the ${rows} times ${nanosecondsText(cellUs * 1000)} of that, from below upward; the stronger a cell's colour, the more ${wholeText(recording)} it has`;
 }
 
 /* What a reader should know that the graph does not show. */

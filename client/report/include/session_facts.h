@@ -31,3 +31,10 @@ void session_facts_done(struct session_facts *facts);
 
 /* The facts of one session's object; it has no times. */
 void session_facts_take_one(const char *session_json, struct session_facts *ret);
+
+/* "web1 (Linux 6.1.0)", or "2 hosts: web1, web2" */
+void session_facts_write_host(FILE *file, const struct session_facts *facts);
+
+/* "the whole machine on CPUs 0-3", "./lock (process 7 with its children)", "2 sessions of user 7",
+ * "2 sessions, of user 7, of user 8" */
+void session_facts_write_targets(FILE *file, const struct session_facts *facts);
