@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define ITEM                  "- "
+#define COMMAND               "  "
 #define PARAGRAPH_COLUMNS_MAX ((size_t)100) /* longer lines are hard to read */
 #define PROSE_COLUMNS_MIN     ((size_t)20)  /* a word has more than one line below that */
 #define COLUMNS_MAX           10000
@@ -214,6 +215,9 @@ static void print_paragraph(const struct page *page, enum page_style style, cons
     size_t columns = page_prose_columns(page);
     int indent = strncmp(text, ITEM, strlen(ITEM)) == 0 ? (int)strlen(ITEM) : 0;
     bool is_first = true;
+    if (strncmp(text, COMMAND, strlen(COMMAND)) == 0) {
+        columns = PAGE_UNLIMITED;
+    }
     if (columns != PAGE_UNLIMITED) {
         columns = columns > PARAGRAPH_COLUMNS_MAX ? PARAGRAPH_COLUMNS_MAX : columns;
         columns -= (size_t)indent;
@@ -253,6 +257,26 @@ void page_text_end(struct page_text *text, const struct page *page, enum page_st
     }
     free(text->text);
     *text = (struct page_text){0};
+}
+
+void page_print_command(const struct page *page, const char *command, const char *path,
+                        const char *what)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file == NULL) {
+        return;
+    }
+    (void)fprintf(file, "%s ", command);
+    text_print_argument(file, path);
+    if (fclose(file) == 0) {
+        size_t columns = page_prose_columns(page);
+        bool fits = columns == PAGE_UNLIMITED || text_width(text) + 1 + strlen(what) <= columns;
+        text_print(page->file, text);
+        (void)fprintf(page->file, "%c%s\n", fits ? ' ' : '\n', what);
+    }
+    free(text);
 }
 
 /* Gives the columns without a width what they need, if all of them have that within their part of

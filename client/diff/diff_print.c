@@ -14,7 +14,11 @@
 #include <math.h>
 #include <string.h>
 
-#define NUMBERS_WIDTH ((size_t)46) /* of the columns before the texts, with the gap behind them */
+#define NUMBERS_WIDTH                                                                              \
+    ((size_t)46)                   /* of the columns before the texts, with the gap behind them,   \
+                                    */
+#define NARROW_WIDTH  ((size_t)20) /* and of those of a narrow page */
+#define TEXTS_WIDTH   ((size_t)24) /* that numbers leave to both texts */
 #define GAP_WIDTH     ((size_t)2)
 #define NAME_WEIGHT   3
 #define STACK_WEIGHT  6
@@ -439,11 +443,28 @@ static void print_change(const struct page *page, const struct diff_unit *unit,
                   change->is_sure ? page_style(page, PAGE_PLAIN) : "");
 }
 
+/* What a change would mostly be seen from, or what it is known to. */
+static void print_margin(FILE *file, const struct diff_unit *unit, const struct diff_change *change)
+{
+    if (change->has_margin) {
+        (void)fprintf(file, "%7.2f ",
+                      unit->scale * (change->is_tested ? change->visible : change->margin));
+    } else {
+        (void)fputs("      - ", file);
+    }
+}
+
 /* Whether a change is no more than what noise is known to make. */
 static bool is_noise(const struct diff *diff, const struct diff_change *change)
 {
     return diff_is_judged(diff) ? !change->is_sure
                                 : !change->has_margin || fabs(change->change) <= change->margin;
+}
+
+/* A page on which all numbers would leave too little for names has the most important. */
+static bool has_few_numbers(const struct page *page)
+{
+    return page->columns < NUMBERS_WIDTH + GAP_WIDTH + TEXTS_WIDTH;
 }
 
 static void print_row(const struct page *page, const struct diff *diff, const struct diff_row *row,
@@ -456,23 +477,24 @@ static void print_row(const struct page *page, const struct diff *diff, const st
     bool is_faint = is_noise(diff, first) && is_noise(diff, second);
     (void)fputs(is_faint ? page_style(page, PAGE_FAINT) : "", page->file);
     print_value(page->file, &unit, first, DIFF_BEFORE);
-    print_value(page->file, &unit, first, DIFF_AFTER);
-    print_change(page, &unit, first);
-    if (first->has_margin) {
-        (void)fprintf(page->file, "%7.2f ",
-                      unit.scale * (first->is_tested ? first->visible : first->margin));
-    } else {
-        (void)fputs("      - ", page->file);
+    if (!has_few_numbers(page)) {
+        print_value(page->file, &unit, first, DIFF_AFTER);
     }
-    print_change(page, &unit, second);
+    print_change(page, &unit, first);
+    if (!has_few_numbers(page)) {
+        print_margin(page->file, &unit, first);
+        print_change(page, &unit, second);
+    }
     (void)fputs("  ", page->file);
     if (diff->options.by == DIFF_BY_STACK) {
         print_path(page->file, name, columns[0].width);
     } else {
-        text_print_fitted(page->file, name, columns[0].width, true);
+        text_print_fitted(page->file, name, columns[0].width, !page_is_narrow(page));
     }
-    (void)fputs("  ", page->file);
-    text_print_fitted(page->file, row_module(row), columns[1].width, false);
+    if (!page_is_narrow(page)) {
+        (void)fputs("  ", page->file);
+        text_print_fitted(page->file, row_module(row), columns[1].width, false);
+    }
     (void)fprintf(page->file, "%s\n", is_faint ? page_style(page, PAGE_PLAIN) : "");
 }
 
@@ -485,12 +507,19 @@ static void print_titles(const struct page *page, const struct diff *diff,
         [DIFF_BY_CONTAINER] = "container", [DIFF_BY_USER] = "user",
     };
     bool is_by_total = diff->options.sorts_total;
-    (void)fprintf(page->file, "%s before   after   change  %s %s  ", page_style(page, PAGE_TITLE),
-                  diff_is_judged(diff) ? "seen at" : " within",
-                  is_by_total ? "    self " : "   total ");
-    text_print_fitted(page->file, titles[diff->options.by], columns[0].width, true);
-    (void)fputs("  ", page->file);
-    text_print_fitted(page->file, "module", columns[1].width, false);
+    if (has_few_numbers(page)) {
+        (void)fprintf(page->file, "%s before   change    ", page_style(page, PAGE_TITLE));
+    } else {
+        (void)fprintf(page->file, "%s before   after   change  %s %s  ",
+                      page_style(page, PAGE_TITLE), diff_is_judged(diff) ? "seen at" : " within",
+                      is_by_total ? "    self " : "   total ");
+    }
+    text_print_fitted(page->file, titles[diff->options.by], columns[0].width,
+                      !page_is_narrow(page));
+    if (!page_is_narrow(page)) {
+        (void)fputs("  ", page->file);
+        text_print_fitted(page->file, "module", columns[1].width, false);
+    }
     (void)fprintf(page->file, "%s\n", page_style(page, PAGE_PLAIN));
 }
 
@@ -509,9 +538,14 @@ static int print_rows(const struct page *page, const struct diff *diff, size_t s
             columns[at].needed = widths[at] > columns[at].needed ? widths[at] : columns[at].needed;
         }
     }
-    page_share(columns, COLUMNS,
-               page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED
-                                               : page->columns - NUMBERS_WIDTH - GAP_WIDTH);
+    size_t used = has_few_numbers(page) ? NARROW_WIDTH : NUMBERS_WIDTH;
+    if (page_is_narrow(page)) { /* the module is left out */
+        page_share(columns, 1, page->columns - used);
+    } else {
+        page_share(columns, COLUMNS,
+                   page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED
+                                                   : page->columns - used - GAP_WIDTH);
+    }
     print_titles(page, diff, columns);
     for (size_t i = 0; i < shown; i++) {
         cleanup_(freep) char *name = row_name(diff, &diff->rows[i]);

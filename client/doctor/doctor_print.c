@@ -16,6 +16,9 @@
 #define VERDICT_WIDTH 8
 #define CHECK_WIDTH   13
 #define INDENT        "           "
+#define INDENT_WIDTH  (sizeof INDENT - 1)
+#define INDENT_NARROW ((size_t)2)
+#define ROOM_MIN      ((size_t)20)
 
 static const char *const verdicts[] = {
     [DOCTOR_OK] = "ok",
@@ -24,13 +27,16 @@ static const char *const verdicts[] = {
     [DOCTOR_WRONG] = "wrong",
 };
 
-/* Prints a text in what is left of the columns beside `indent_width`, further lines below it. */
+/* Prints a text in what is left of the columns beside `indent_width`, further lines below it; where
+ * too little is left, all of it below, as far to the right as what helps. */
 static void print_beside(const struct page *page, const char *text, size_t indent_width)
 {
     size_t columns = page_prose_columns(page);
-    size_t room = columns == PAGE_UNLIMITED     ? PAGE_UNLIMITED
-                  : columns <= 2 * indent_width ? indent_width
-                                                : columns - indent_width;
+    if (columns < indent_width + ROOM_MIN && indent_width > INDENT_WIDTH) {
+        indent_width = columns < INDENT_WIDTH + ROOM_MIN ? INDENT_NARROW : INDENT_WIDTH;
+        (void)fprintf(page->file, "\n%*s", (int)indent_width, "");
+    }
+    size_t room = columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : columns - indent_width;
     bool is_first = true;
     do {
         size_t bytes = page_fitting_bytes(text, room);
@@ -54,7 +60,7 @@ static void print_remedy(const struct page *page, const struct doctor_finding *f
     }
     if (finding->advice[0] != '\0') {
         (void)fputs(INDENT, page->file);
-        print_beside(page, finding->advice, sizeof INDENT - 1);
+        print_beside(page, finding->advice, INDENT_WIDTH);
     }
 }
 
@@ -70,13 +76,17 @@ static void print_sum(const struct page *page, const struct doctor_report *repor
                       enum doctor_verdict verdict, const char *words)
 {
     bool is_first = true;
+    struct page_text text;
+    if (!page_text_begin(&text)) {
+        return;
+    }
     for (size_t i = 0; i < report->count; i++) {
         if (report->findings[i].verdict == verdict) {
-            (void)fprintf(page->file, "%s%s", is_first ? words : ", ", report->findings[i].check);
+            (void)fprintf(text.file, "%s%s", is_first ? words : ", ", report->findings[i].check);
             is_first = false;
         }
     }
-    (void)fputs(is_first ? "" : "\n", page->file);
+    page_text_end(&text, page, PAGE_PLAIN);
 }
 
 void doctor_print(const struct page *page, const struct doctor_report *report)

@@ -20,6 +20,7 @@
 #include "options.h"
 #include "output.h"
 #include "packets.h"
+#include "page.h"
 #include "recording.h"
 #include "text_out.h"
 
@@ -342,7 +343,7 @@ static void print_json(const struct reading *reading)
     (void)fputc('\n', stdout);
 }
 
-static void print_first_line(FILE *to, const struct reading *reading)
+static void write_first_line(FILE *to, const struct reading *reading)
 {
     const char *path = reading->request->output_path;
     char size[32];
@@ -365,34 +366,48 @@ static void print_first_line(FILE *to, const struct reading *reading)
     output_print_old(to, reading->output);
 }
 
+static void write_last_line(FILE *to, const struct reading *reading)
+{
+    uint64_t missing = missing_count(reading);
+    if (reading->has_ended && missing > 0) {
+        (void)fprintf(to, "%" PRIu64 " kept samples are not in this file%s\n", missing,
+                      reading->is_first ? "" : "; earlier reads have them");
+    }
+    (void)fputs(reading->has_ended
+                    ? "nothing is left to be read; profctl close ends the session\n"
+                    : "the session goes on, and another profctl read gives what follows\n",
+                to);
+}
+
+static void print_sentence(const struct page *page, const struct reading *reading,
+                           void (*write)(FILE *to, const struct reading *reading))
+{
+    struct page_text text;
+    if (page_text_begin(&text)) {
+        write(text.file, reading);
+        page_text_end(&text, page, PAGE_PLAIN);
+    }
+}
+
 static void print_summary(FILE *to, const struct reading *reading)
 {
     const char *path = reading->request->output_path;
-    uint64_t missing = missing_count(reading);
-    print_first_line(to, reading);
-    if (reading->has_ended) {
-        if (reading->request->shows_books) {
-            (void)fputc('\n', to);
-            books_print_print(to, reading->scan.books_json);
-            (void)fputc('\n', to);
-        } else {
-            const struct unread_modules *found = &reading->scan.unread;
-            const struct books_unread unread = {found->paths, found->count,
-                                                unread_modules_has_kernel(found)};
-            books_print_short(to, reading->scan.books_json, "--books", &unread);
-        }
-        if (missing > 0) {
-            (void)fprintf(to, "%" PRIu64 " kept samples are not in this file%s\n", missing,
-                          reading->is_first ? "" : "; earlier reads have them");
-        }
-        (void)fputs("nothing is left to be read; profctl close ends the session\n", to);
-    } else {
-        (void)fputs("the session goes on, and another profctl read gives what follows\n", to);
+    struct page page;
+    page_describe_summary(to, &page);
+    print_sentence(&page, reading, write_first_line);
+    if (reading->has_ended && reading->request->shows_books) {
+        (void)fputc('\n', to);
+        books_print_print(to, reading->scan.books_json);
+        (void)fputc('\n', to);
+    } else if (reading->has_ended) {
+        const struct unread_modules *found = &reading->scan.unread;
+        const struct books_unread unread = {found->paths, found->count,
+                                            unread_modules_has_kernel(found)};
+        books_print_short(to, reading->scan.books_json, "--books", &unread);
     }
+    print_sentence(&page, reading, write_last_line);
     if (strcmp(path, "-") != 0) {
-        (void)fputs("profctl report ", to);
-        text_print_argument(to, path);
-        (void)fputs(" shows where the time went\n", to);
+        page_print_command(&page, "profctl report", path, "shows where the time went");
     }
 }
 

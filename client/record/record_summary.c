@@ -143,14 +143,9 @@ static void print_first_lines(FILE *to, const struct record_outcome *outcome)
 static void print_last_line(FILE *to, const struct record_outcome *outcome)
 {
     struct page page;
-    struct page_text text;
     page_describe_summary(to, &page);
-    if (page_text_begin(&text)) {
-        (void)fputs("profctl report ", text.file);
-        text_print_argument(text.file, outcome->request->output_path);
-        (void)fputs(" shows where the time went\n", text.file);
-        page_text_end(&text, &page, PAGE_PLAIN);
-    }
+    page_print_command(&page, "profctl report", outcome->request->output_path,
+                       "shows where the time went");
 }
 
 void record_summary_print(FILE *to, const struct record_outcome *outcome)

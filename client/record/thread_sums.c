@@ -9,6 +9,7 @@
 
 #include "grow.h"
 #include "json.h"
+#include "page.h"
 #include "text_out.h"
 
 #include <errno.h>
@@ -16,8 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX ((size_t)5)
-#define TIME_MAX  (INT64_MAX / (int64_t)THREAD_SUMS_MAX)
+#define SHOWN_MAX    ((size_t)5)
+#define NAME_WIDTH   ((size_t)16)
+#define TABLE_WIDTH  ((size_t)79)
+#define NARROW_WIDTH ((size_t)30) /* of the numbers on a narrow page, with their gaps */
+#define TIME_MAX     (INT64_MAX / (int64_t)THREAD_SUMS_MAX)
 
 void thread_sums_done(struct thread_sums *sums)
 {
@@ -115,21 +119,39 @@ static double ms(int64_t time_ns)
     return (double)time_ns / 1e6;
 }
 
-void thread_sums_print(FILE *to, const struct thread_sums *sums)
+static void print_row(FILE *to, const struct thread_sum *sum, size_t name_width, bool is_narrow)
 {
-    const size_t shown = sums->count < SHOWN_MAX ? sums->count : SHOWN_MAX;
-    if (shown == 0) {
-        return;
-    }
-    (void)fputs(
-        "\n    pid process          threads running_ms waiting_ms  blocked_ms unexplained\n", to);
-    for (size_t i = 0; i < shown; i++) {
-        const struct thread_sum *sum = &sums->all[i];
-        (void)fprintf(to, "%7" PRId64 " ", sum->pid);
-        text_print_fitted(to, sum->name[0] == '\0' ? "[unknown]" : sum->name, 16, true);
+    (void)fprintf(to, "%7" PRId64 " ", sum->pid);
+    text_print_fitted(to, sum->name[0] == '\0' ? "[unknown]" : sum->name, name_width, true);
+    if (is_narrow) {
+        (void)fprintf(to, " %10.1f %10.1f\n", ms(sum->running_ns), ms(sum->blocked_ns));
+    } else {
         (void)fprintf(to, " %7" PRIu64 " %10.1f %10.1f %11.1f %11.1f\n", sum->thread_count,
                       ms(sum->running_ns), ms(sum->waiting_ns), ms(sum->blocked_ns),
                       ms(sum->unexplained_ns));
+    }
+}
+
+void thread_sums_print(FILE *to, const struct thread_sums *sums)
+{
+    const size_t shown = sums->count < SHOWN_MAX ? sums->count : SHOWN_MAX;
+    size_t name_width = NAME_WIDTH;
+    struct page page;
+    if (shown == 0) {
+        return;
+    }
+    page_describe_summary(to, &page);
+    bool is_narrow = page.columns < TABLE_WIDTH;
+    if (is_narrow && page.columns < NARROW_WIDTH + NAME_WIDTH) {
+        name_width = page.columns - NARROW_WIDTH;
+    }
+    (void)fputs("\n    pid ", to);
+    text_print_padded(to, "process", name_width);
+    (void)fputs(is_narrow ? " running_ms blocked_ms\n"
+                          : " threads running_ms waiting_ms  blocked_ms unexplained\n",
+                to);
+    for (size_t i = 0; i < shown; i++) {
+        print_row(to, &sums->all[i], name_width, is_narrow);
     }
     if (shown < sums->count) {
         (void)fprintf(to, "and %zu more processes\n", sums->count - shown);

@@ -16,10 +16,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NUMBERS_WIDTH ((size_t)29) /* of the columns before the commands, with their gaps */
+#define NUMBERS_WIDTH ((size_t)18) /* of the percentages before the commands, with their gaps */
+#define COUNT_WIDTH   ((size_t)11) /* of the number of processes, left out on a narrow page */
 #define HOT_PERCENT   5
 #define DEPTH_WIDTH   ((size_t)2)
-#define COMMAND_WIDTH ((size_t)24) /* that the indentation leaves */
+#define COMMAND_WIDTH ((size_t)24) /* that the indentation leaves, */
+#define NARROW_WIDTH  ((size_t)14) /* and on a narrow page */
 #define SHARED_MARK   " ..."
 
 struct printing {
@@ -84,11 +86,13 @@ static void print_name(const struct printing *printing, const struct process_row
 static void print_command(const struct printing *printing, const struct process_row *row)
 {
     const struct page *page = printing->page;
-    size_t room = page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - NUMBERS_WIDTH;
+    size_t used = NUMBERS_WIDTH + (page_is_narrow(page) ? 0 : COUNT_WIDTH);
+    size_t least = page_is_narrow(page) ? NARROW_WIDTH : COMMAND_WIDTH;
+    size_t room = page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - used;
     size_t indent = DEPTH_WIDTH * (row->depth == 0 ? 0 : row->depth - 1);
     char deep[32] = "";
-    if (room != PAGE_UNLIMITED && indent + COMMAND_WIDTH > room) {
-        size_t shown = (room - COMMAND_WIDTH) / DEPTH_WIDTH;
+    if (room != PAGE_UNLIMITED && indent + least > room) {
+        size_t shown = (room - least) / DEPTH_WIDTH;
         (void)snprintf(deep, sizeof deep, "+%zu ", indent / DEPTH_WIDTH - shown);
         indent = DEPTH_WIDTH * shown;
     }
@@ -115,14 +119,31 @@ static void on_text_row(const struct process_row *row, void *userdata)
     printing->has_ancestors = printing->has_ancestors || is_ancestor(row);
     if (row->number == 0) {
         summary_print_head(printing->page, printing->profile, printing->summary);
-        (void)fprintf(file, "%stotal %%   self %%  processes  command%s\n",
+        (void)fprintf(file, "%stotal %%   self %%%s  command%s\n",
                       page_style(printing->page, PAGE_TITLE),
+                      page_is_narrow(printing->page) ? "" : "  processes",
                       page_style(printing->page, PAGE_PLAIN));
     }
     print_percent(printing, row->total, false);
     print_percent(printing, row->self, true);
-    (void)fprintf(file, "%9" PRIu64 "  ", row->process_count);
+    if (!page_is_narrow(printing->page)) {
+        (void)fprintf(file, "%9" PRIu64 "  ", row->process_count);
+    }
     print_command(printing, row);
+}
+
+static void print_cut(const struct printing *printing, double min_percent)
+{
+    char amount[MEASURE_WORDS_BYTES];
+    struct page_text text;
+    if (page_text_begin(&text)) {
+        (void)fprintf(text.file, "cut: %" PRIu64 " rows below %g %%, ", printing->cut_count,
+                      min_percent);
+        text_print(text.file,
+                   measure_words(&printing->profile->event, printing->cut_samples, amount));
+        (void)fputs("; --min 0 shows all\n", text.file);
+        page_text_end(&text, printing->page, PAGE_PLAIN);
+    }
 }
 
 int process_tree_print_text(const struct page *page, const struct profile *profile,
@@ -135,11 +156,7 @@ int process_tree_print_text(const struct page *page, const struct profile *profi
                          (char[]){"in (): no sample of its own; shown for what it made"});
     }
     if (r == 0 && printing.cut_count > 0) {
-        char amount[MEASURE_WORDS_BYTES];
-        (void)fprintf(page->file, "cut: %" PRIu64 " rows below %g %%, ", printing.cut_count,
-                      min_percent);
-        text_print(page->file, measure_words(&profile->event, printing.cut_samples, amount));
-        (void)fputs("; --min 0 shows all\n", page->file);
+        print_cut(&printing, min_percent);
     }
     (void)fputc('\n', page->file);
     return r;

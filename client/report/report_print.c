@@ -23,6 +23,9 @@
 #define PERCENT_WIDTH       ((size_t)7)
 #define SERIES_TITLE_BYTES  ((size_t)40)
 #define GAP_WIDTH           ((size_t)2)
+#define TEXT_WIDTH_MIN      ((size_t)8)  /* of a column, or those behind it are left out, */
+#define TEXT_WIDTH_NARROW   ((size_t)16) /* and on a page that has no amounts */
+#define TEXTS_WIDTH_MIN     ((size_t)22)
 #define CONTAINER_ID_DIGITS 64
 #define CONTAINER_ID_SHOWN  12
 
@@ -233,20 +236,51 @@ static void print_percent(const struct page *page, uint64_t part, uint64_t whole
                   percent_of(part, whole), is_hot ? page_style(page, PAGE_PLAIN) : "");
 }
 
+/* How wide a percentage and the amount behind it are, with their gaps. */
+static size_t pair_width(const struct measure *measure)
+{
+    return PERCENT_WIDTH + GAP_WIDTH + (size_t)measure->width + GAP_WIDTH;
+}
+
+/* Whether amounts are shown beside percentages: they leave too little of a narrow page. */
+static bool has_amounts(const struct page *page, const struct measure *measure)
+{
+    return page->columns == PAGE_UNLIMITED ||
+           2 * pair_width(measure) + TEXTS_WIDTH_MIN <= page->columns;
+}
+
+static void print_amount(const struct page *page, const struct measure *measure, uint64_t value)
+{
+    char cell[MEASURE_CELL_BYTES];
+    if (has_amounts(page, measure)) {
+        (void)fprintf(page->file, "  %*s", measure->width, measure_cell(measure, value, cell));
+    }
+}
+
 /* The columns before the texts. */
 static void print_numbers(const struct page *page, const struct measure *measure,
                           const struct report *report, const struct report_row *row)
 {
     char series[CELL_BYTES];
-    char cell[MEASURE_CELL_BYTES];
     print_percent(page, row->self, report->total);
-    (void)fprintf(page->file, "  %*s  ", measure->width, measure_cell(measure, row->self, cell));
+    print_amount(page, measure, row->self);
+    (void)fputs("  ", page->file);
     if (report->series_length > 0) {
         write_series(page, report, row, series);
         text_print_padded(page->file, series, series_width(report));
     } else {
         print_percent(page, row->total, report->total);
-        (void)fprintf(page->file, "  %*s", measure->width, measure_cell(measure, row->total, cell));
+        print_amount(page, measure, row->total);
+    }
+}
+
+static void print_pair_title(const struct page *page, const struct measure *measure,
+                             const char *percent, const char *amount)
+{
+    int unit_width = (int)strlen(measure->unit);
+    (void)fputs(percent, page->file);
+    if (has_amounts(page, measure)) {
+        (void)fprintf(page->file, "  %*s%s", measure->width - unit_width, amount, measure->unit);
     }
 }
 
@@ -255,18 +289,48 @@ static size_t print_number_titles(const struct page *page, const struct measure 
                                   const struct report *report)
 {
     char title[SERIES_TITLE_BYTES];
-    int unit_width = (int)strlen(measure->unit);
-    size_t self_width = PERCENT_WIDTH + GAP_WIDTH + (size_t)measure->width + GAP_WIDTH;
-    (void)fprintf(page->file, " self %%  %*s%s", measure->width - unit_width, "self",
-                  measure->unit);
+    size_t self_width =
+        has_amounts(page, measure) ? pair_width(measure) : PERCENT_WIDTH + GAP_WIDTH;
+    print_pair_title(page, measure, " self %", "self");
+    (void)fputs("  ", page->file);
     if (report->series_length == 0) {
-        (void)fprintf(page->file, "  total %%  %*s%s", measure->width - unit_width, "total",
-                      measure->unit);
+        print_pair_title(page, measure, "total %", "total");
         return 2 * self_width;
     }
-    (void)fputs("  ", page->file);
     text_print_padded(page->file, series_title(report, title), series_width(report));
     return self_width + series_width(report) + GAP_WIDTH;
+}
+
+/* Leaves out the last columns if there is no room for `text_min` of each text, and gives each of
+ * the others its share of it; numbers are shown whole. Returns how many columns there are. */
+static size_t share_room(const struct text_column *columns, struct page_column *shares,
+                         size_t count, size_t room, size_t text_min)
+{
+    struct page_column texts[COLUMNS_MAX];
+    size_t text_count = 0;
+    size_t least = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_fixed = columns[i].is_number || shares[i].needed < text_min;
+        least += (i > 0 ? GAP_WIDTH : 0) + (is_fixed ? shares[i].needed : text_min);
+    }
+    if (room != PAGE_UNLIMITED && least > room && count > 1) {
+        return share_room(columns, shares, count - 1, room, text_min);
+    }
+    size_t left = room == PAGE_UNLIMITED ? room : room - GAP_WIDTH * (count - 1);
+    for (size_t i = 0; i < count; i++) {
+        shares[i].width = shares[i].needed;
+        left -= columns[i].is_number && left != PAGE_UNLIMITED ? shares[i].needed : 0;
+        if (!columns[i].is_number) {
+            texts[text_count++] = shares[i];
+        }
+    }
+    page_share(texts, text_count, left);
+    for (size_t i = count; i > 0; i--) {
+        if (!columns[i - 1].is_number) {
+            shares[i - 1].width = texts[--text_count].width;
+        }
+    }
+    return count;
 }
 
 static void print_rows(const struct page *page, const struct profile *profile,
@@ -285,9 +349,10 @@ static void print_rows(const struct page *page, const struct profile *profile,
         }
     }
     (void)fputs(page_style(page, PAGE_TITLE), page->file);
-    size_t used = print_number_titles(page, &measure, report) + GAP_WIDTH * (count - 1);
-    page_share(shares, count,
-               page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - used);
+    size_t used = print_number_titles(page, &measure, report);
+    count = share_room(columns, shares, count,
+                       page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - used,
+                       has_amounts(page, &measure) ? TEXT_WIDTH_MIN : TEXT_WIDTH_NARROW);
     for (size_t i = 0; i < count; i++) {
         print_cell(page->file, columns[i].title, &columns[i], shares[i].width, i + 1 == count);
     }

@@ -16,12 +16,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NUMBERS_WIDTH ((size_t)27) /* of the columns before the functions, with their gaps */
-#define HOT_PERCENT   5
-#define FORK_WIDTH    ((size_t)2)
-#define NAME_WIDTH    ((size_t)24) /* that the indentation leaves */
-#define FILE_BYTES    480
-#define LINE_BYTES    ((size_t)512)
+#define NUMBER_WIDTH ((size_t)9) /* of a column before the functions, with its gap */
+#define HOT_PERCENT  5
+#define FORK_WIDTH   ((size_t)2)
+#define NAME_WIDTH   ((size_t)24) /* that the indentation leaves, */
+#define NAME_NARROW  ((size_t)14) /* and on a narrow page */
+#define FILE_BYTES   480
+#define LINE_BYTES   ((size_t)512)
 
 struct printing {
     const struct page *page;
@@ -74,11 +75,13 @@ static void print_name(const struct printing *printing, const struct tree_node *
 {
     const struct page *page = printing->page;
     char line[LINE_BYTES];
-    size_t room = page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - NUMBERS_WIDTH;
+    size_t numbers_width = NUMBER_WIDTH * (page_is_narrow(page) ? 2 : 3);
+    size_t least = page_is_narrow(page) ? NAME_NARROW : NAME_WIDTH;
+    size_t room = page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - numbers_width;
     size_t indent = FORK_WIDTH * node->forks;
     char deep[32] = "";
-    if (room != PAGE_UNLIMITED && indent + NAME_WIDTH > room) {
-        size_t forks_shown = (room - NAME_WIDTH) / FORK_WIDTH;
+    if (room != PAGE_UNLIMITED && indent + least > room) {
+        size_t forks_shown = (room - least) / FORK_WIDTH;
         (void)snprintf(deep, sizeof deep, "+%zu ", node->forks - forks_shown);
         indent = FORK_WIDTH * forks_shown;
     }
@@ -101,8 +104,9 @@ static void print_heading(const struct printing *printing)
 {
     bool is_outward = tree_is_outward(printing->request->view);
     summary_print_head(printing->page, printing->profile, printing->summary);
-    (void)fprintf(printing->page->file, "%stotal %%   %s    cut %%  function%s\n",
+    (void)fprintf(printing->page->file, "%stotal %%   %s%s  function%s\n",
                   page_style(printing->page, PAGE_TITLE), is_outward ? "root %" : "self %",
+                  page_is_narrow(printing->page) ? "" : "    cut %",
                   page_style(printing->page, PAGE_PLAIN));
 }
 
@@ -116,8 +120,24 @@ static void on_text_node(const struct tree_node *node, void *userdata)
     }
     print_percent(printing, node->total, false);
     print_percent(printing, node->ending, true);
-    print_percent(printing, node->cut_samples, false);
+    if (!page_is_narrow(printing->page)) {
+        print_percent(printing, node->cut_samples, false);
+    }
     print_name(printing, node);
+}
+
+static void print_cut(const struct printing *printing)
+{
+    char amount[MEASURE_WORDS_BYTES];
+    struct page_text text;
+    if (page_text_begin(&text)) {
+        (void)fprintf(text.file, "cut: %" PRIu64 " branches below %g %%, ", printing->cut_count,
+                      printing->request->min_percent);
+        text_print(text.file,
+                   measure_words(&printing->profile->event, printing->cut_samples, amount));
+        (void)fputs("; --min 0 shows all\n", text.file);
+        page_text_end(&text, printing->page, PAGE_PLAIN);
+    }
 }
 
 int tree_print_text(const struct page *page, const struct profile *profile,
@@ -134,11 +154,7 @@ int tree_print_text(const struct page *page, const struct profile *profile,
         return r;
     }
     if (printing.cut_count > 0) {
-        char amount[MEASURE_WORDS_BYTES];
-        (void)fprintf(page->file, "cut: %" PRIu64 " branches below %g %%, ", printing.cut_count,
-                      request->min_percent);
-        text_print(page->file, measure_words(&profile->event, printing.cut_samples, amount));
-        (void)fputs("; --min 0 shows all\n", page->file);
+        print_cut(&printing);
     }
     (void)fputc('\n', page->file);
     return 0;

@@ -21,6 +21,7 @@
 #define ROWS_DEFAULT        20
 #define SERIES_MAX          3600
 #define SERIES_SHOWN_MAX    20
+#define SERIES_NARROW_MAX   10
 #define ROWS_UNSAID         SIZE_MAX
 #define MIN_PERCENT_DEFAULT 1
 #define MIN_PERCENT_UNSAID  (-1.0)
@@ -124,10 +125,12 @@ static int print_flat(const struct report_request *request, const struct profile
     cleanup_(report_done) struct report report = {0};
     size_t limit = request->limit == ROWS_UNSAID ? ROWS_DEFAULT : request->limit;
     struct page page;
+    page_describe(stdout, request->is_wide, &page);
+    size_t length_max = request->is_json        ? SERIES_MAX
+                        : page_is_narrow(&page) ? SERIES_NARROW_MAX
+                                                : SERIES_SHOWN_MAX;
     if (report_build(profile, request->by, request->sort, &report) < 0 ||
-        (request->has_series &&
-         report_take_series(profile, limit, request->is_json ? SERIES_MAX : SERIES_SHOWN_MAX,
-                            &report) < 0)) {
+        (request->has_series && report_take_series(profile, limit, length_max, &report) < 0)) {
         return complain("%s: there is not enough memory", request->path);
     }
     if (request->is_json) {

@@ -2,7 +2,7 @@
 """
 What `profctl report` prints fits where it goes: report_terminal.py PROFCTL MAKER FOLDER.
 
-A made recording has names far too long for a line, of programs that would drive the terminal. On terminals of 80 and
+A made recording has names far too long for a line, of programs that would drive the terminal. On terminals of 40 to
 200 columns no line is longer, colours are the only escapes, and NO_COLOR and TERM=dumb take them away; in a pipe there
 is none, names are whole, as with --wide, and sentences have 80 columns; with COLUMNS a pipe gets what a terminal of that
 width does. On a terminal narrower than any table sentences still end between words. A pager gets what the terminal would,
@@ -30,7 +30,7 @@ VIEWS = [[], ["--tree", "--min", "0"], ["--tree", "--inverted", "--min", "0"], [
          *(["--by", by] for by in ("module", "process", "command", "thread", "cpu", "line"))]
 
 
-def make(path):
+def make(path, extra=0):
     made = Recording()
     made.module(7, 1, "/opt/" + "very_long_folder/" * 8 + "library_of_somebody.so", "ab", 0x1000, 0x1000)
     made.data(SYMBOLS, *({"build_id": "ab", "module": "/opt/" + "very_long_folder/" * 8 + "library_of_somebody.so",
@@ -42,17 +42,21 @@ def make(path):
     counts = {"expected": 12345678, "received": 12300000, "lost": 0, "throttled": 45678, "missed": 1234567, "idle": 0,
               "unexplained": 0, "kept": 12300000, "filtered": 0, "dropped": 0}
     made.data(BOOKS, {"period_ns": 1000000, "cpus": [{"cpu": 0, **counts}], "total": counts, "idle_source": "switches"})
-    for depth in range(1, 40):  # each stack forks the way of the one before it
+    for depth in range(1, 40 + extra):  # each stack forks the way of the one before it
         made.stack(7, [0x1001 + 64 * (depth % 2)] + [0x1001] * depth)
     made.write(MAKER, path)
 
 
 def on_terminal(columns, *arguments, **environment):
-    """What a terminal of so many columns gets."""
+    """What a terminal of so many columns gets from a report."""
+    return verb_on_terminal(columns, "report", *arguments, **environment)
+
+
+def verb_on_terminal(columns, *arguments, statuses=(0,), **environment):
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "LESS", "PAGER", "PROFCTL_PAGER")}
-    process = subprocess.Popen([PROFCTL, "report", *arguments], stdout=follower, stdin=subprocess.DEVNULL,
+    process = subprocess.Popen([PROFCTL, *arguments], stdout=follower, stdin=subprocess.DEVNULL,
                                env={**kept, "TERM": "xterm", "PROFCTL_PAGER": "", **environment})
     output = b""
     has_ended = False
@@ -62,7 +66,7 @@ def on_terminal(columns, *arguments, **environment):
             output += os.read(leader, 65536)
     os.close(follower)
     os.close(leader)
-    assert process.returncode == 0, arguments
+    assert process.returncode in statuses, arguments
     return output.decode().replace("\r\n", "\n")
 
 
@@ -92,7 +96,7 @@ def check(what, text, columns, has_colours):
 path = os.path.join(FOLDER, "made.fxt")
 make(path)
 for view in VIEWS:
-    for columns in (80, 200):
+    for columns in (40, 59, 60, 80, 200):
         check(f"{view} on {columns} columns", on_terminal(columns, path, *view), columns, True)
     piped = check(f"{view} in a pipe", in_pipe(path, *view, COLUMNS="80"), 80, False)
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
@@ -115,6 +119,19 @@ for columns in 30, 59:
     books = on_terminal(columns, path, "--books", NO_COLOR="1").split("\n\n")[-1]
     assert max(map(len, books.splitlines())) <= columns, f"books on {columns} columns: {books}"
     assert ("- total: 12345678 expected, 12300000" in books.replace("\n  ", " ")) == (columns == 30), f"books on {columns} columns: {books}"
+# A comparison, and what the doctor finds: only a command that is to be pasted may be longer.
+other = os.path.join(FOLDER, "other.fxt")
+make(other, 3)
+for columns in 40, 60, 71, 72, 80:
+    lines = verb_on_terminal(columns, "diff", path, other, NO_COLOR="1").splitlines()
+    assert "  profctl record -o before-$i.fxt -- COMMAND_BEFORE" in lines, f"a command is broken on {columns} columns: {lines}"
+    too_long = [line for line in lines if len(line) > columns and not line.startswith("  profctl ")]
+    assert not too_long, f"diff on {columns} columns: {too_long}"
+    assert any(line.startswith(" before ") and "function" in line for line in lines), f"diff has no table on {columns} columns"
+    lines = verb_on_terminal(columns, "doctor", "--socket", f"{FOLDER}/no.sock", statuses=(0, 1), NO_COLOR="1").splitlines()
+    too_long = [line for line in lines if len(line) > columns and not re.match(" {11}\\S", line)]
+    assert len(lines) > 5 and not too_long, f"doctor on {columns} columns: {too_long}"
+assert "a_namesp" in on_terminal(40, path, "--by", "function", NO_COLOR="1"), "a narrow page has no names"
 tree = in_pipe(path, "--processes", "--min", "0").splitlines()
 ancestors = [line for line in tree if "  (/opt/evil?[2J?1m? " in line and line.endswith(")")]
 assert len(ancestors) == 40 and sum("/opt/evil" in line for line in tree) == 41, "only one process of 41 has samples"
@@ -125,4 +142,4 @@ assert paged.splitlines() == ["paged:" + line for line in plain], "the pager did
 assert "\033" in on_terminal(80, path, PROFCTL_PAGER="cat >&1"), "the pager's text has no colours"
 assert "\033" not in on_terminal(80, path, PROFCTL_PAGER="cat >&1", LESS="F"), "a pager without -R gets colours"
 assert on_terminal(80, path, NO_COLOR="1", PROFCTL_PAGER="exec true") == "", "a pager that ends at once is no failure"
-print(f"{len(VIEWS)} views, 80 and 200 columns, in a pipe, without colours, in the C locale, and paged")
+print(f"{len(VIEWS)} views, 40 to 200 columns, in a pipe, without colours, in the C locale, and paged")

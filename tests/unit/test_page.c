@@ -43,6 +43,7 @@ TEST(breaks_lines_between_words)
         {"averylongword and", 8, "averylon\ngword\nand\n"},
         {"- one two three", 9, "- one two\n  three\n"},
         {"one\ntwo\n", 9, "one\ntwo\n"},
+        {"one two\n  a command to be pasted\n", 5, "one\ntwo\n  a command to be pasted\n"},
         {"a\033b \xc3\xa4\xc3\xb6 \x9b", 6, "a?b \xc3\xa4\xc3\xb6\n?\n"},
         {"", 9, ""},
     };
@@ -52,5 +53,24 @@ TEST(breaks_lines_between_words)
                        page_print_lines(&(struct page){.file = file, .columns = cases[i].columns},
                                         PAGE_PLAIN, copy));
         free(copy);
+    }
+}
+
+TEST(never_breaks_a_command)
+{
+    static const struct {
+        const char *path;
+        size_t columns;
+        const char *expected;
+    } cases[] = {
+        {"a.fxt", PAGE_UNLIMITED, "report a.fxt shows it\n"},
+        {"a.fxt", 21, "report a.fxt shows it\n"},
+        {"a.fxt", 20, "report a.fxt\nshows it\n"},
+        {"a b.fxt", 5, "report 'a b.fxt'\nshows it\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        EXPECT_PRINTED(cases[i].expected,
+                       page_print_command(&(struct page){.file = file, .columns = cases[i].columns},
+                                          "report", cases[i].path, "shows it"));
     }
 }

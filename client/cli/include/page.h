@@ -23,7 +23,8 @@ struct page {
     int terminal_fd;      /* owned, with a pager: what standard output was before */
 };
 
-#define PAGE_COLUMNS_MIN     ((size_t)60)
+#define PAGE_COLUMNS_MIN     ((size_t)40)
+#define PAGE_COLUMNS_NARROW  ((size_t)60) /* a table leaves columns out on a page with less */
 #define PAGE_COLUMNS_DEFAULT ((size_t)80) /* of sentences where there is no terminal */
 
 /*
@@ -38,6 +39,11 @@ void page_describe(FILE *file, bool is_wide, struct page *ret);
 /* For a summary: the same, but where `file` is no terminal a sentence is a line. */
 void page_describe_summary(FILE *file, struct page *ret);
 void page_close(struct page *page);
+
+static inline bool page_is_narrow(const struct page *page)
+{
+    return page->columns < PAGE_COLUMNS_NARROW;
+}
 
 /* What a line of a sentence may have. */
 static inline size_t page_prose_columns(const struct page *page)
@@ -59,7 +65,8 @@ enum page_style {
 const char *page_style(const struct page *page, enum page_style style);
 
 /* Prints each line of a text, which is changed, and what is too long for the page as several that
- * end between words. What a terminal would obey is '?', as in text_out.h. */
+ * end between words. A line that begins with two spaces is to be pasted, and stays whole. What a
+ * terminal would obey is '?', as in text_out.h. */
 void page_print_lines(const struct page *page, enum page_style style, char *text);
 
 /* How much of a text fits into `columns`, in bytes: up to the last space there, or all columns of a
@@ -84,6 +91,13 @@ struct page_column {
     size_t weight;
     size_t width; /* set by page_share() */
 };
+
+/*
+ * Prints a command that ends with a path, as a shell takes it, and what it does: on one line, or,
+ * where the page is too narrow for that, on lines of their own, of which the command's is whole.
+ */
+void page_print_command(const struct page *page, const char *command, const char *path,
+                        const char *what);
 
 /* Gives each column what it needs, or, where `room` is too little, the larger ones a part. */
 void page_share(struct page_column *columns, size_t count, size_t room);
