@@ -17,9 +17,28 @@ function decodeBase64(text) {
     return bytes;
 }
 
+/* By a stream of our own: one of a Blob, or a Response, takes a way through another process. */
 async function inflate(bytes) {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    const packed = new ReadableStream({
+        start(controller) {
+            controller.enqueue(bytes);
+            controller.close();
+        },
+    });
+    const reader = packed.pipeThrough(new DecompressionStream("deflate")).getReader();
+    const pieces = [];
+    let size = 0;
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+        pieces.push(value);
+        size += value.length;
+    }
+    const whole = new Uint8Array(size);
+    let at = 0;
+    for (const piece of pieces) {
+        whole.set(piece, at);
+        at += piece.length;
+    }
+    return whole;
 }
 
 class Sections {
