@@ -4,9 +4,9 @@
  * Each CPU has two rings of switches, its samples and its records, and the readings of /proc are
  * one more source; what is oldest is taken first. A switch is one moment, that of its first record:
  * the sample of the thread that leaves, else the record of its leaving. The thread that comes runs
- * from then on, so what the records cost is in no wait. That is how the scheduler counts, too. A
- * switch to the idle task is over with that: of a CPU that has been offline Linux (6.18) writes no
- * records for its idle task any more.
+ * from then on, as the scheduler counts, so what a sample costs is in the wait that begins with it
+ * (wait_weight_ns()). A switch to the idle task is over with that: of a CPU that has been offline
+ * Linux (6.18) writes no records for its idle task any more.
  *
  * The ring of switch records has another reader (switch_feed.c). It is read here by a view of its
  * own, and its room is given back when both have read it. While times of threads are read merging
