@@ -3,7 +3,8 @@
 /*
  * A child for each process that is asked. It takes the user and group of that process, and no
  * other, before it touches anything of it; without CAP_SETUID that fails, unless they are the
- * caller's own. A child that hangs in the kernel is given up, and ends when it can.
+ * caller's own. A process whose own have changed since it was looked at is not asked. A child that
+ * hangs in the kernel is given up, and ends when it can.
  */
 #include "naming_ask.h"
 
@@ -55,6 +56,7 @@ static void keep_only(int fd, int other_fd)
 static void run_child(const struct naming_question *question, int fd)
 {
     struct naming_answer answer = {0};
+    struct naming_process now;
     keep_only(fd, question->process.folder);
     /* The caller's own would end the recording by a signal to this child. */
     (void)signal(SIGINT, SIG_DFL);
@@ -67,7 +69,12 @@ static void run_child(const struct naming_question *question, int fd)
     } else {
         /* Changing the user has taken this back. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        question->ask(&question->process, &answer);
+        if (naming_process_confirm(&question->process, &now)) {
+            question->ask(&now, &answer);
+        } else {
+            (void)snprintf(answer.why, sizeof answer.why,
+                           "it has ended or has another user since it was looked at");
+        }
     }
     _exit(write(fd, &answer, sizeof answer) == (ssize_t)sizeof answer ? EXIT_SUCCESS
                                                                       : EXIT_FAILURE);

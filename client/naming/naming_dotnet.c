@@ -20,7 +20,7 @@
 
 #define HEADER_BYTES     20
 #define FOLDER_NAMES_MAX 65536
-#define SOCKETS          "root/tmp"
+#define SOCKET_BYTES     ((size_t)256) /* of a name in a folder, with its end */
 #define SET_SERVER       0xff
 #define SERVER_OK        0x00
 
@@ -31,13 +31,13 @@ static const unsigned char request[] = {
     1,   0,   0,    0,
 };
 
-/* The path of the first socket of that process. False: there is none. */
-static bool find_socket(const struct naming_process *process, char *into, size_t capacity_bytes)
+/* The name of the first socket of that process. False: there is none. */
+static bool find_socket(const struct naming_process *process, int tmp, char into[SOCKET_BYTES])
 {
     char prefix[48];
     const struct dirent *entry = NULL;
     bool is_found = false;
-    int fd = openat(process->folder, SOCKETS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (folder == NULL) {
         close_fd(fd);
@@ -50,8 +50,8 @@ static bool find_socket(const struct naming_process *process, char *into, size_t
         size_t length = strlen(name);
         if (strncmp(name, prefix, strlen(prefix)) == 0 && length > strlen("-socket") &&
             strcmp(name + length - strlen("-socket"), "-socket") == 0) {
-            int bytes = snprintf(into, capacity_bytes, SOCKETS "/%s", name);
-            is_found = bytes > 0 && (size_t)bytes < capacity_bytes;
+            (void)snprintf(into, SOCKET_BYTES, "%s", name);
+            is_found = true;
         }
     }
     (void)closedir(folder);
@@ -60,13 +60,14 @@ static bool find_socket(const struct naming_process *process, char *into, size_t
 
 void naming_dotnet_ask(const struct naming_process *process, struct naming_answer *answer)
 {
-    char path[108];
+    char name[SOCKET_BYTES];
     unsigned char reply[HEADER_BYTES];
-    if (!find_socket(process, path, sizeof path)) {
+    cleanup_(closep) int tmp = naming_process_open_tmp(process);
+    if (tmp < 0 || !find_socket(process, tmp, name)) {
         (void)snprintf(answer->why, sizeof answer->why, "it has no socket for tools in /tmp");
         return;
     }
-    cleanup_(closep) int fd = naming_socket_connect(process, path);
+    cleanup_(closep) int fd = naming_socket_connect(process, tmp, name);
     ssize_t bytes =
         fd < 0 ? fd : naming_socket_exchange(fd, request, sizeof request, reply, sizeof reply);
     if (bytes < 0) {

@@ -32,29 +32,36 @@
 /* Version, command, and three arguments. */
 static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
 
-static bool has_socket(const struct naming_process *process, const char *path)
+/* Where the machine looks for files, and what they are called there. */
+struct places {
+    int tmp;                 /* owned; -1: it cannot be opened */
+    int cwd;                 /* owned; -1: likewise */
+    char socket[NAME_BYTES]; /* in tmp */
+    char file[NAME_BYTES];   /* in cwd or in tmp */
+};
+
+static bool has_socket(const struct places *places)
 {
     struct stat status;
-    return fstatat(process->folder, path, &status, 0) == 0 && S_ISSOCK(status.st_mode);
+    return fstatat(places->tmp, places->socket, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISSOCK(status.st_mode);
 }
 
-/* Leaves the file in the process's working folder, or in its /tmp. Returns its path there; NULL:
- * neither can be. `is_own` is whether it was not there before. */
-static const char *leave_file(const struct naming_process *process, char paths[2][NAME_BYTES],
-                              bool *is_own)
+/* Leaves the file in the process's working folder, or in its /tmp. Returns that folder (borrowed),
+ * or -1: neither can be. `is_own` is whether it was not there before. */
+static int leave_file(const struct places *places, bool *is_own)
 {
-    (void)snprintf(paths[0], NAME_BYTES, "cwd/.attach_pid%d", (int)process->inner);
-    (void)snprintf(paths[1], NAME_BYTES, "root/tmp/.attach_pid%d", (int)process->inner);
+    const int folders[] = {places->cwd, places->tmp};
     for (size_t i = 0; i < 2; i++) {
         cleanup_(closep) int fd =
-            openat(process->folder, paths[i], O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+            openat(folders[i], places->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                    S_IRUSR | S_IWUSR);
         *is_own = fd >= 0;
         if (fd >= 0 || errno == EEXIST) {
-            return paths[i];
+            return folders[i];
         }
     }
-    return NULL;
+    return -1;
 }
 
 /* Whether the machine was told to let no tool attach. */
@@ -69,33 +76,32 @@ static bool refuses_tools(const struct naming_process *process)
     return refuses;
 }
 
-/* Returns whether the socket is there; else the answer says why not. */
-static bool have_socket(const struct naming_process *process, const char *path,
-                        struct naming_answer *answer)
+/* Has the machine listen: by the file, and the signal. Returns whether the socket is there; else
+ * the answer says why not. */
+static bool attach(const struct naming_process *process, const struct places *places,
+                   struct naming_answer *answer)
 {
-    char paths[2][NAME_BYTES];
+    struct naming_process now;
     bool is_own = false;
-    if (has_socket(process, path)) {
-        return true;
-    }
-    if (refuses_tools(process)) {
-        (void)snprintf(answer->why, sizeof answer->why,
-                       "it was started with -XX:+DisableAttachMechanism");
+    bool is_sent = false;
+    bool is_there = false;
+    /* The folders are open: a user that comes now does not move them any more. */
+    if (!naming_process_confirm(process, &now)) {
+        (void)snprintf(answer->why, sizeof answer->why, "it has ended or has another user");
         return false;
     }
-    if ((process->caught & CATCHES(SIGQUIT)) == 0) {
+    if ((now.caught & CATCHES(SIGQUIT)) == 0) {
         (void)snprintf(answer->why, sizeof answer->why,
                        "it does not catch SIGQUIT, which would end it");
         return false;
     }
-    const char *file = leave_file(process, paths, &is_own);
-    if (file == NULL) {
+    int folder = leave_file(places, &is_own);
+    if (folder < 0) {
         (void)snprintf(answer->why, sizeof answer->why, "no file can be left for it: %s",
                        strerror(errno));
         return false;
     }
-    bool is_sent = syscall(SYS_pidfd_send_signal, process->folder, SIGQUIT, NULL, 0) == 0;
-    bool is_there = false;
+    is_sent = syscall(SYS_pidfd_send_signal, process->folder, SIGQUIT, NULL, 0) == 0;
     if (!is_sent) {
         (void)snprintf(answer->why, sizeof answer->why, "SIGQUIT cannot be sent to it: %s",
                        strerror(errno));
@@ -103,15 +109,30 @@ static bool have_socket(const struct naming_process *process, const char *path,
     uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + LISTEN_MS * NS_PER_MS;
     while (is_sent && !is_there && clock_ns(CLOCK_MONOTONIC) < end_ns) {
         (void)poll(NULL, 0, LOOK_MS);
-        is_there = has_socket(process, path);
+        is_there = has_socket(places);
     }
     if (is_own) {
-        (void)unlinkat(process->folder, file, 0);
+        (void)unlinkat(folder, places->file, 0);
     }
     if (is_sent && !is_there) {
         (void)snprintf(answer->why, sizeof answer->why, "it opens no socket for tools");
     }
     return is_there;
+}
+
+/* Returns whether the socket is there; else the answer says why not. */
+static bool have_socket(const struct naming_process *process, const struct places *places,
+                        struct naming_answer *answer)
+{
+    if (has_socket(places)) {
+        return true;
+    }
+    if (refuses_tools(process)) {
+        (void)snprintf(answer->why, sizeof answer->why,
+                       "it was started with -XX:+DisableAttachMechanism");
+        return false;
+    }
+    return attach(process, places, answer);
 }
 
 /* A status in digits, and below it a text: "0\nCommand executed successfully\n". */
@@ -136,15 +157,14 @@ static void judge(const char *reply, size_t reply_bytes, struct naming_answer *a
     }
 }
 
-void naming_jvm_ask(const struct naming_process *process, struct naming_answer *answer)
+static void ask_at(const struct naming_process *process, const struct places *places,
+                   struct naming_answer *answer)
 {
-    char path[NAME_BYTES];
     char reply[REPLY_BYTES + 1];
-    (void)snprintf(path, sizeof path, "root/tmp/.java_pid%d", (int)process->inner);
-    if (!have_socket(process, path, answer)) {
+    if (!have_socket(process, places, answer)) {
         return;
     }
-    cleanup_(closep) int fd = naming_socket_connect(process, path);
+    cleanup_(closep) int fd = naming_socket_connect(process, places->tmp, places->socket);
     ssize_t bytes =
         fd < 0 ? fd : naming_socket_exchange(fd, request, sizeof request, reply, REPLY_BYTES);
     if (bytes < 0) {
@@ -154,4 +174,17 @@ void naming_jvm_ask(const struct naming_process *process, struct naming_answer *
     }
     reply[bytes] = '\0';
     judge(reply, (size_t)bytes, answer);
+}
+
+void naming_jvm_ask(const struct naming_process *process, struct naming_answer *answer)
+{
+    struct places places = {
+        .tmp = naming_process_open_tmp(process),
+        .cwd = naming_process_open_cwd(process),
+    };
+    (void)snprintf(places.socket, NAME_BYTES, ".java_pid%d", (int)process->inner);
+    (void)snprintf(places.file, NAME_BYTES, ".attach_pid%d", (int)process->inner);
+    ask_at(process, &places, answer);
+    (void)close_fd(places.tmp);
+    (void)close_fd(places.cwd);
 }

@@ -12,8 +12,10 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #define STATUS_BYTES  ((size_t)16 << 10)
 #define MAPS_BYTES    ((size_t)256 << 10)
@@ -93,6 +95,30 @@ bool naming_process_open(pid_t pid, struct naming_process *ret)
     }
     naming_process_close(ret);
     return false;
+}
+
+bool naming_process_confirm(const struct naming_process *process, struct naming_process *ret_now)
+{
+    char status[STATUS_BYTES];
+    *ret_now = *process;
+    return naming_process_read(process, "status", status, sizeof status) > 0 &&
+           naming_process_parse(status, ret_now) && ret_now->real_uid == process->real_uid &&
+           ret_now->uid == process->uid && ret_now->gid == process->gid;
+}
+
+int naming_process_open_cwd(const struct naming_process *process)
+{
+    return openat(process->folder, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+int naming_process_open_tmp(const struct naming_process *process)
+{
+    struct open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+    };
+    cleanup_(closep) int root = openat(process->folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof how);
 }
 
 void naming_process_close(struct naming_process *process)
@@ -187,10 +213,12 @@ bool naming_process_is_target(const struct naming_process *process,
 size_t naming_process_runtime(const struct naming_process *process, bool *ret_is_old_python)
 {
     char program[512];
+    struct naming_process now;
     cleanup_(freep) char *maps = malloc(MAPS_BYTES);
     ssize_t length = readlinkat(process->folder, "exe", program, sizeof program - 1);
     *ret_is_old_python = false;
-    if (maps == NULL || length <= 0 || naming_process_read(process, "maps", maps, MAPS_BYTES) < 0) {
+    if (maps == NULL || length <= 0 || naming_process_read(process, "maps", maps, MAPS_BYTES) < 0 ||
+        !naming_process_confirm(process, &now)) {
         return RUNTIME_NONE;
     }
     program[length] = '\0';
@@ -204,6 +232,7 @@ size_t naming_process_runtime(const struct naming_process *process, bool *ret_is
 bool naming_process_has_map(const struct naming_process *process)
 {
     char name[48];
-    (void)snprintf(name, sizeof name, "root/tmp/perf-%d.map", (int)process->inner);
-    return faccessat(process->folder, name, F_OK, 0) == 0;
+    cleanup_(closep) int tmp = naming_process_open_tmp(process);
+    (void)snprintf(name, sizeof name, "perf-%d.map", (int)process->inner);
+    return tmp >= 0 && faccessat(tmp, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }

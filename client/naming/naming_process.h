@@ -31,6 +31,20 @@ struct naming_process {
 bool naming_process_open(pid_t pid, struct naming_process *ret);
 void naming_process_close(struct naming_process *process);
 
+/*
+ * Reads again what /proc says of the process, which the second argument then has, with the same
+ * folder (borrowed). True: its users and its group are those of before. A process that was root
+ * when it was first looked at may run a user's program by now, so this comes last before a look or
+ * an act is relied on.
+ */
+bool naming_process_confirm(const struct naming_process *process, struct naming_process *ret_now);
+
+/* Open the folder in which the process works, and its /tmp, to find names in and not to list. No
+ * link in a path leads out of the process's root. Return a descriptor: close(); or -1 with errno.
+ */
+int naming_process_open_cwd(const struct naming_process *process);
+int naming_process_open_tmp(const struct naming_process *process);
+
 /* Takes the members above from the text of /proc/PID/status. False: one is missing. Pure.
  */
 bool naming_process_parse(const char *status, struct naming_process *ret);
@@ -48,8 +62,8 @@ bool naming_cgroup_matches(char *text, const struct session_targets *targets);
 ssize_t naming_process_read(const struct naming_process *process, const char *name, char *into,
                             size_t capacity_bytes);
 
-/* The runtime in it (runtimes.h), or RUNTIME_NONE. `*ret_is_old_python` is of a Python that cannot
- * name what it runs. */
+/* The runtime in it (runtimes.h), or RUNTIME_NONE, also where its user has changed meanwhile.
+ * `*ret_is_old_python` is of a Python that cannot name what it runs. */
 size_t naming_process_runtime(const struct naming_process *process, bool *ret_is_old_python);
 
 /* Whether there is a map where the daemon looks for one. */

@@ -2,27 +2,33 @@
 
 /*
  * Sockets in a folder like /tmp may be anybody's, whatever their name, so the kernel is asked which
- * process listens.
+ * process listens. A link is not followed: in a container it may lead to a socket outside.
  */
 #include "naming_socket.h"
 
 #include "cleanup.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
-int naming_socket_connect(const struct naming_process *process, const char *path)
+int naming_socket_connect(const struct naming_process *process, int folder, const char *name)
 {
+    struct stat status;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct ucred peer = {0};
     socklen_t peer_bytes = sizeof peer;
-    int length = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
-                          process->folder, path);
-    if (length < 0 || (size_t)length >= sizeof address.sun_path) {
-        return -ENAMETOOLONG;
+    cleanup_(closep) int found = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (found < 0 || fstat(found, &status) < 0) {
+        return -errno;
     }
+    if (!S_ISSOCK(status.st_mode)) {
+        return -ENOTSOCK;
+    }
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", found);
     cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) < 0) {

@@ -9,11 +9,11 @@
 #include "naming_process.h"
 
 /*
- * Connects to the socket of that path below the process's folder in /proc, if the process itself
- * listens there and no other. Returns a descriptor: close(); or -errno, -EPERM where another
- * process listens, -ENAMETOOLONG for a path that does not fit.
+ * Connects to the socket of that name in a folder (borrowed), if the process itself listens there
+ * and no other. Returns a descriptor: close(); or -errno, -EPERM where another process listens,
+ * -ENOTSOCK for a link or another file.
  */
-int naming_socket_connect(const struct naming_process *process, const char *path);
+int naming_socket_connect(const struct naming_process *process, int folder, const char *name);
 
 /* Sends the request, and reads until `capacity_bytes` or the end. Returns the bytes read, or
  * -errno. */

@@ -48,7 +48,7 @@ client/profile/demangle.*     common                                  | iberty
 client/profile/*              common json config fxt recording        | cjson
 client/lines/*                common symbolize profile                | elf kernel
 client/doctor/*               common json library cli status recording profile lines | cjson kernel perf_event
-client/naming/*               common config cli doctor                |
+client/naming/*               common config cli doctor                | kernel
 client/attach/*               common json library cli status doctor   | cjson
 client/export/*               common json fxt cli profile lines           | cjson protobuf perf_event
 client/packets/*              common fxt recording profile export     |

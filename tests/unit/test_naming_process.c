@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is believed of a process that is looked at while it changes: its user, its root, its files.
+ * The processes are children, told by a pipe when to go on.
+ */
+#include "naming_ask.h"
+#include "runtimes.h"
+#include "unit_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define NOBODY 65534
+
+static char folder[] = "/tmp/naming_process.XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/naming_process.XXXXXX");
+    return mkdtemp(folder) == NULL || chmod(folder, 0777) < 0 || chdir(folder) < 0 ? -1 : 0;
+}
+
+/* A name in the folder that the test left there is what the test forgot. */
+static int remove_folder(void **state)
+{
+    (void)state;
+    return chdir("/") < 0 || rmdir(folder) < 0 ? -1 : 0;
+}
+
+struct child {
+    pid_t pid;
+    int go_on;   /* a byte has it take its next step */
+    int replies; /* a byte for each step that is done */
+};
+
+typedef void step_fn(void);
+
+/* The child does the first step at once, and the second when it is told to. */
+static struct child begin(step_fn *first, step_fn *second)
+{
+    int down[2];
+    int up[2];
+    char byte = 0;
+    assert_int_equal(pipe(down), 0);
+    assert_int_equal(pipe(up), 0);
+    struct child child = {.pid = fork(), .go_on = down[1], .replies = up[0]};
+    if (child.pid == 0) {
+        (void)close(down[1]);
+        first();
+        (void)!write(up[1], "1", 1);
+        while (read(down[0], &byte, 1) == 1) {
+            second();
+            (void)!write(up[1], "2", 1);
+        }
+        _exit(0);
+    }
+    (void)close(down[0]);
+    (void)close(up[1]);
+    assert_int_equal(read(child.replies, &byte, 1), 1);
+    return child;
+}
+
+static void go_on(const struct child *child)
+{
+    char byte = 0;
+    assert_int_equal(write(child->go_on, "x", 1), 1);
+    assert_int_equal(read(child->replies, &byte, 1), 1);
+}
+
+static void end(struct child *child)
+{
+    int status = 0;
+    (void)close(child->go_on);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    assert_int_equal(status, 0);
+    (void)close(child->replies);
+}
+
+static void do_nothing(void)
+{
+}
+
+static void on_quit(int number)
+{
+    (void)number;
+}
+
+static void catch_quit(void)
+{
+    (void)signal(SIGQUIT, on_quit);
+}
+
+static void become_nobody(void)
+{
+    if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0) {
+        _exit(1);
+    }
+}
+
+/* Has what a Java virtual machine has: the library, and a handler. */
+static void look_like_java(void)
+{
+    int fd = open("libjvm.so", O_RDWR | O_CREAT | O_CLOEXEC, 0755);
+    if (fd < 0 || ftruncate(fd, 4096) < 0 ||
+        mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
+        _exit(1);
+    }
+    (void)unlink("libjvm.so");
+    catch_quit();
+}
+
+TEST_WITH(finds_no_runtime_where_the_user_has_changed, make_folder, remove_folder)
+{
+    struct naming_process process;
+    bool is_old_python = false;
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct child child = begin(look_like_java, become_nobody);
+    assert_true(naming_process_open(child.pid, &process));
+    size_t runtime = naming_process_runtime(&process, &is_old_python);
+    assert_int_not_equal(runtime, RUNTIME_NONE);
+    assert_int_equal(runtime_get(runtime)->asking, RUNTIME_BY_ATTACH);
+    go_on(&child);
+    assert_int_equal(naming_process_runtime(&process, &is_old_python), RUNTIME_NONE);
+    naming_process_close(&process);
+    end(&child);
+}
+
+/* Root leaves no file in a folder that a user has chosen, who was root when it was looked at. */
+TEST_WITH(asks_no_process_whose_user_has_changed, make_folder, remove_folder)
+{
+    struct naming_question question = {.ask = naming_jvm_ask};
+    struct naming_answer answer = {0};
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct child child = begin(catch_quit, become_nobody);
+    assert_true(naming_process_open(child.pid, &question.process));
+    go_on(&child);
+    naming_ask_all(&question, 1, 60000);
+    assert_string_equal(question.answer.why,
+                        "it has ended or has another user since it was looked at");
+    /* It may change while it is asked, too. */
+    naming_jvm_ask(&question.process, &answer);
+    assert_false(answer.is_done);
+    assert_string_equal(answer.why, "it has ended or has another user");
+    naming_process_close(&question.process);
+    end(&child);
+}
+
+static void change_root(void)
+{
+    if (mkdir("root", 0755) < 0 || mkdir("root/inside", 0755) < 0 ||
+        symlink("/inside", "root/tmp") < 0 || chroot("root") < 0 || chdir("/") < 0) {
+        _exit(1);
+    }
+}
+
+/* "/inside" is inside of the process's root, and not of the caller's. */
+TEST_WITH(follows_no_link_out_of_the_root_of_a_process, make_folder, remove_folder)
+{
+    struct naming_process process;
+    struct stat expected;
+    struct stat found;
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct child child = begin(change_root, do_nothing);
+    assert_true(naming_process_open(child.pid, &process));
+    int fd = naming_process_open_tmp(&process);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &found), 0);
+    assert_int_equal(stat("root/inside", &expected), 0);
+    assert_int_equal(found.st_ino, expected.st_ino);
+    (void)close(fd);
+    naming_process_close(&process);
+    end(&child);
+    assert_int_equal(unlink("root/tmp"), 0);
+    assert_int_equal(rmdir("root/inside"), 0);
+    assert_int_equal(rmdir("root"), 0);
+}
