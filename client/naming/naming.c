@@ -5,12 +5,17 @@
  * descriptor of each, and asked again; a process that did not is asked once. Sentences that are
  * alike are one, with the number of processes.
  *
+ * What may wait for a filesystem of another process is a child's (naming_look.h); here is only what
+ * /proc itself knows.
+ *
  * Bounded: 32,768 processes are looked at, NAMING_PROCESSES_MAX asked, 16 sentences said of others.
  */
 #include "naming.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "naming_ask.h"
+#include "naming_look.h"
 #include "options.h"
 #include "runtimes.h"
 
@@ -24,6 +29,7 @@
 #define LOOKED_AT_MAX 32768
 #define REMARKS_MAX   16
 #define ANCESTORS_MAX 64
+#define STUCK_MS      500 /* of NAMING_LOOK_MS */
 
 /* Of processes that are not asked. */
 struct remark {
@@ -36,13 +42,16 @@ struct remark {
 
 #define OLD_PYTHON "no Python before 3.12 can name what it runs; py-spy can show it"
 
+#define FILES_HANG "left out, since its mappings or files do not answer"
+
 struct naming {
     struct session_targets targets;
     pid_t command;                                      /* 0: none */
     struct naming_question asked[NAMING_PROCESSES_MAX]; /* folders owned; -1: asked no more */
     size_t asked_count;
-    size_t left_count; /* for which there was no room */
-    bool has_told_old; /* that the command is a Python which cannot be asked */
+    size_t left_count;     /* for which there was no room */
+    size_t unlooked_count; /* for which there was no time, in the last walk */
+    bool has_told_old;     /* that the command is a Python which cannot be asked */
 };
 
 int naming_new(const struct session_targets *targets, pid_t command, struct naming **ret)
@@ -129,56 +138,106 @@ static void take(struct naming *naming, struct naming_process *process, naming_a
     process->folder = -1;
 }
 
-static void consider(struct naming *naming, is_asked_fn *is_asked, struct naming_process *process,
-                     struct remark *remarks)
+/* Keeps in mind that a process is not to be looked at again. */
+static void leave(struct naming *naming, const struct naming_process *process)
+{
+    if (naming->asked_count < NAMING_PROCESSES_MAX) {
+        naming->asked[naming->asked_count] = (struct naming_question){.process = *process};
+        naming->asked[naming->asked_count++].process.folder = -1;
+    }
+}
+
+/* Whether it is to be looked into. Of a runtime that is another user's it is said here. */
+static bool is_candidate(const struct naming *naming, is_asked_fn *is_asked,
+                         const struct naming_process *process, struct remark *remarks)
+{
+    if (is_known(naming, process->pid) || !is_asked(naming, process)) {
+        return false;
+    }
+    if (process->uid == geteuid() || geteuid() == 0) {
+        return true;
+    }
+    if (runtime_of_command(process->comm) != RUNTIME_NONE) {
+        remark(remarks, process, "left alone, since it is another user's", NULL);
+    }
+    return false;
+}
+
+static void judge(struct naming *naming, struct naming_process *process,
+                  const struct naming_finding *finding, struct remark *remarks)
 {
     static naming_ask_fn *const ways[] = {
         [RUNTIME_BY_ATTACH] = naming_jvm_ask,
         [RUNTIME_BY_DIAGNOSTICS] = naming_dotnet_ask,
     };
-    bool is_old_python = false;
-    if (is_known(naming, process->pid) || !is_asked(naming, process)) {
+    if (finding->is_stuck) {
+        remark(remarks, process, FILES_HANG, NULL);
+        leave(naming, process);
         return;
     }
-    if (process->uid != geteuid() && geteuid() != 0) {
-        if (runtime_of_command(process->comm) != RUNTIME_NONE) {
-            remark(remarks, process, "left alone, since it is another user's", NULL);
-        }
+    naming->unlooked_count += !finding->is_seen;
+    if (!finding->is_seen) {
         return;
     }
-    size_t index = naming_process_runtime(process, &is_old_python);
-    if (is_old_python) {
+    if (finding->is_old_python) {
         remark(remarks, process, OLD_PYTHON, NULL);
     }
-    if (index == RUNTIME_NONE) {
+    if (finding->runtime == RUNTIME_NONE) {
         return;
     }
-    const struct runtime *runtime = runtime_get(index);
+    const struct runtime *runtime = runtime_get(finding->runtime);
     if (runtime->asking != RUNTIME_NOT_ASKED) {
         take(naming, process, ways[runtime->asking]);
-    } else if (naming_process_has_map(process)) {
+    } else if (finding->has_map) {
         remark(remarks, process, "has a map already", NULL);
     } else {
         remark(remarks, process, "cannot be asked while it runs; start it with ", runtime->setting);
     }
 }
 
+/* A walk through /proc. */
+struct walk {
+    struct naming_process some[NAMING_LOOK_MAX]; /* candidates not yet looked into; folders owned */
+    size_t some_count;
+    struct naming_patience patience;
+    struct remark *remarks; /* REMARKS_MAX */
+};
+
+static void look_into_some(struct naming *naming, struct walk *walk)
+{
+    struct naming_finding findings[NAMING_LOOK_MAX];
+    naming_look_all(walk->some, walk->some_count, naming_look_inside, &walk->patience, findings);
+    for (size_t i = 0; i < walk->some_count; i++) {
+        judge(naming, &walk->some[i], &findings[i], walk->remarks);
+        naming_process_close(&walk->some[i]);
+    }
+    walk->some_count = 0;
+}
+
 static void look(struct naming *naming, is_asked_fn *is_asked, struct remark *remarks)
 {
+    struct walk walk = {
+        .patience = {.stuck_ns = STUCK_MS * NS_PER_MS, .left_ns = NAMING_LOOK_MS * NS_PER_MS},
+        .remarks = remarks,
+    };
     DIR *folder = opendir("/proc");
     const struct dirent *entry = NULL;
     size_t count = 0;
+    naming->unlooked_count = 0;
     while (folder != NULL && count < LOOKED_AT_MAX && (entry = readdir(folder)) != NULL) {
-        struct naming_process process;
-        if (isdigit((unsigned char)entry->d_name[0]) == 0) {
+        struct naming_process *process = &walk.some[walk.some_count];
+        if (isdigit((unsigned char)entry->d_name[0]) == 0 ||
+            !naming_process_open((pid_t)strtol(entry->d_name, NULL, 10), process)) {
             continue;
         }
         count++;
-        if (naming_process_open((pid_t)strtol(entry->d_name, NULL, 10), &process)) {
-            consider(naming, is_asked, &process, remarks);
-            naming_process_close(&process);
+        if (!is_candidate(naming, is_asked, process, remarks)) {
+            naming_process_close(process);
+        } else if (++walk.some_count == NAMING_LOOK_MAX) {
+            look_into_some(naming, &walk);
         }
     }
+    look_into_some(naming, &walk);
     if (folder != NULL) {
         (void)closedir(folder);
     }
@@ -241,6 +300,10 @@ void naming_ask(struct naming *naming)
     size_t first = naming->asked_count;
     look(naming, is_target, remarks);
     (void)print_remarks(remarks, NULL);
+    if (naming->unlooked_count > 0) {
+        (void)complain("names: %zu more were not looked at, since files of others do not answer",
+                       naming->unlooked_count);
+    }
     ask_from(naming, first);
     if (naming->left_count > 0) {
         (void)complain("names: %zu more were not asked, since at most %d are", naming->left_count,
@@ -256,6 +319,7 @@ void naming_ask_again(struct naming *naming)
     if (naming->command > 0) {
         look(naming, is_of_command, remarks);
     }
+    (void)print_remarks(remarks, FILES_HANG);
     /* All others of the command's runtimes were started so that they name their code. */
     if (!naming->has_told_old) {
         naming->has_told_old = print_remarks(remarks, OLD_PYTHON) > 0;

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "naming.h"
+#include "naming_child.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 struct asked {
     pid_t pid; /* of the child; 0: none */
@@ -39,29 +39,12 @@ static int become(uid_t uid, gid_t gid)
     return 0;
 }
 
-/* A child that hangs must not hold the caller's files and connections open. */
-static void keep_only(int fd, int other_fd)
-{
-    unsigned low = (unsigned)(fd < other_fd ? fd : other_fd);
-    unsigned high = (unsigned)(fd < other_fd ? other_fd : fd);
-    if (low > 0) {
-        (void)close_range(0, low - 1, 0);
-    }
-    if (high > low + 1) {
-        (void)close_range(low + 1, high - 1, 0);
-    }
-    (void)close_range(high + 1, ~0U, 0);
-}
-
 static void run_child(const struct naming_question *question, int fd)
 {
     struct naming_answer answer = {0};
     struct naming_process now;
-    keep_only(fd, question->process.folder);
-    /* The caller's own would end the recording by a signal to this child. */
-    (void)signal(SIGINT, SIG_DFL);
-    (void)signal(SIGTERM, SIG_DFL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int kept[] = {fd, question->process.folder};
+    naming_child_begin(kept, 2);
     int r = become(question->process.uid, question->process.gid);
     if (r < 0) {
         (void)snprintf(answer.why, sizeof answer.why, "its user and group cannot be taken on: %s",
@@ -145,8 +128,7 @@ void naming_ask_all(struct naming_question *questions, size_t count, uint64_t wa
         bool hangs = asked[i].fd >= 0;
         asked[i].fd = close_fd(asked[i].fd);
         if (asked[i].pid > 0) {
-            (void)kill(asked[i].pid, SIGKILL);
-            (void)waitpid(asked[i].pid, NULL, hangs ? WNOHANG : 0);
+            naming_child_end(asked[i].pid, hangs);
         }
     }
 }

@@ -4,7 +4,9 @@
  * What is believed of a process that is looked at while it changes: its user, its root, its files.
  * The processes are children, told by a pipe when to go on.
  */
+#include "clock.h"
 #include "naming_ask.h"
+#include "naming_look.h"
 #include "runtimes.h"
 #include "unit_test.h"
 
@@ -186,4 +188,67 @@ TEST_WITH(follows_no_link_out_of_the_root_of_a_process, make_folder, remove_fold
     assert_int_equal(unlink("root/tmp"), 0);
     assert_int_equal(rmdir("root/inside"), 0);
     assert_int_equal(rmdir("root"), 0);
+}
+
+static void see(const struct naming_process *process, struct naming_finding *finding)
+{
+    finding->runtime = (size_t)process->inner;
+}
+
+/* As a process whose files never answer does it to a look; and one that kills the child. */
+static void hang_at_three(const struct naming_process *process, struct naming_finding *finding)
+{
+    while (process->inner == 3) {
+        (void)pause();
+    }
+    see(process, finding);
+}
+
+static void die_at_three(const struct naming_process *process, struct naming_finding *finding)
+{
+    if (process->inner == 3) {
+        (void)raise(SIGKILL);
+    }
+    see(process, finding);
+}
+
+#define LOOKED_AT 6
+
+static void look_at_six(naming_look_fn *look, struct naming_patience *patience,
+                        struct naming_finding findings[LOOKED_AT])
+{
+    struct naming_process processes[LOOKED_AT];
+    for (size_t i = 0; i < LOOKED_AT; i++) {
+        processes[i] = (struct naming_process){.folder = -1, .inner = (pid_t)i};
+    }
+    naming_look_all(processes, LOOKED_AT, look, patience, findings);
+}
+
+TEST(looks_past_a_process_that_does_not_answer)
+{
+    static naming_look_fn *const looks[] = {see, die_at_three, hang_at_three};
+    for (size_t i = 0; i < COUNT_OF(looks); i++) {
+        struct naming_patience patience = {.stuck_ns = NS_PER_S, .left_ns = 3 * NS_PER_S};
+        struct naming_finding findings[LOOKED_AT];
+        look_at_six(looks[i], &patience, findings);
+        for (size_t k = 0; k < LOOKED_AT; k++) {
+            assert_int_equal(findings[k].is_seen, i == 0 || k != 3);
+            assert_int_equal(findings[k].is_stuck, i == 2 && k == 3);
+            assert_int_equal(findings[k].runtime, findings[k].is_seen ? k : 0);
+        }
+        /* Only waits in vain cost patience. */
+        assert_int_equal(patience.left_ns, (i == 2 ? 2 : 3) * NS_PER_S);
+    }
+}
+
+TEST(looks_at_no_more_when_the_patience_is_over)
+{
+    struct naming_patience patience = {.stuck_ns = 2 * NS_PER_S, .left_ns = NS_PER_S};
+    struct naming_finding findings[LOOKED_AT];
+    look_at_six(hang_at_three, &patience, findings);
+    assert_int_equal(patience.left_ns, 0);
+    for (size_t k = 0; k < LOOKED_AT; k++) {
+        assert_int_equal(findings[k].is_seen, k < 3);
+        assert_int_equal(findings[k].is_stuck, k == 3);
+    }
 }

@@ -17,6 +17,9 @@
 /* For the answers of all that are asked at one time, since they are asked together. */
 #define NAMING_ANSWER_MS 2000
 
+/* For looking at processes whose mappings and files do not answer, all together. */
+#define NAMING_LOOK_MS 2000
+
 struct naming;
 
 /*
@@ -29,7 +32,8 @@ struct naming *naming_free(struct naming *naming);
 
 /*
  * Asks all targets that run, and says of each on standard error what it did, or why it could not.
- * Returns after NAMING_ANSWER_MS at the latest, whatever they do, and the time to look at /proc.
+ * Returns after NAMING_ANSWER_MS and NAMING_LOOK_MS at the latest, whatever they do, and the time
+ * to walk through /proc.
  */
 void naming_ask(struct naming *naming);
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Begins and ends children that may hang. What they do, and what becomes of it, is others'.
+ */
+#include "naming_child.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int compare(const void *a, const void *b)
+{
+    int left = *(const int *)a;
+    int right = *(const int *)b;
+    return (left > right) - (left < right);
+}
+
+void naming_child_begin(int *kept, size_t kept_count)
+{
+    unsigned next = 0;
+    qsort(kept, kept_count, sizeof *kept, compare);
+    for (size_t i = 0; i < kept_count; i++) {
+        if (kept[i] >= 0) {
+            unsigned fd = (unsigned)kept[i];
+            if (fd > next) {
+                (void)close_range(next, fd - 1, 0);
+            }
+            next = fd + 1;
+        }
+    }
+    (void)close_range(next, ~0U, 0);
+    /* The caller's own would end the recording by a signal to this child. */
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+void naming_child_end(pid_t child, bool may_hang)
+{
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, may_hang ? WNOHANG : 0);
+}
