@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which processes are asked, and what is said of them. Those that answer are kept, with a
- * descriptor of each, and asked again; a process that did not is asked once. Sentences that are
+ * Which processes are asked, and what is said of them. Those that answer are asked again; a process
+ * that did not is asked once. Sentences that are
  * alike are one, with the number of processes.
  *
  * What may wait for a filesystem of another process is a child's (naming_look.h); here is only what
  * /proc itself knows.
  *
- * Bounded: 32,768 processes are looked at, NAMING_PROCESSES_MAX asked, 16 sentences said of others.
+ * Bounded: 32,768 processes are looked at, NAMING_PROCESSES_MAX asked at one time, 16 sentences
+ * said of others.
  */
 #include "naming.h"
 
 #include "cleanup.h"
 #include "clock.h"
-#include "naming_ask.h"
 #include "naming_look.h"
+#include "naming_places.h"
 #include "options.h"
 #include "runtimes.h"
 
@@ -29,7 +30,7 @@
 #define LOOKED_AT_MAX 32768
 #define REMARKS_MAX   16
 #define ANCESTORS_MAX 64
-#define STUCK_MS      500 /* of NAMING_LOOK_MS */
+#define STUCK_MS      1000 /* of NAMING_LOOK_MS */
 
 /* Of processes that are not asked. */
 struct remark {
@@ -46,10 +47,10 @@ struct remark {
 
 struct naming {
     struct session_targets targets;
-    pid_t command;                                      /* 0: none */
-    struct naming_question asked[NAMING_PROCESSES_MAX]; /* folders owned; -1: asked no more */
-    size_t asked_count;
-    size_t left_count;     /* for which there was no room */
+    pid_t command; /* 0: none */
+    struct naming_places places;
+    size_t left_count;     /* for which there was no room, in the last walk */
+    size_t left_told;      /* the most of them that was said */
     size_t unlooked_count; /* for which there was no time, in the last walk */
     bool has_told_old;     /* that the command is a Python which cannot be asked */
 };
@@ -68,8 +69,8 @@ int naming_new(const struct session_targets *targets, pid_t command, struct nami
 
 struct naming *naming_free(struct naming *naming)
 {
-    for (size_t i = 0; naming != NULL && i < naming->asked_count; i++) {
-        naming_process_close(&naming->asked[i].process);
+    if (naming != NULL) {
+        naming_places_done(&naming->places);
     }
     free(naming);
     return NULL;
@@ -100,16 +101,6 @@ static bool is_target(const struct naming *naming, const struct naming_process *
     return naming_process_is_target(process, &naming->targets);
 }
 
-static bool is_known(const struct naming *naming, pid_t pid)
-{
-    for (size_t i = 0; i < naming->asked_count; i++) {
-        if (naming->asked[i].process.pid == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void remark(struct remark *remarks, const struct naming_process *process, const char *why,
                    const char *setting)
 {
@@ -126,32 +117,11 @@ static void remark(struct remark *remarks, const struct naming_process *process,
     }
 }
 
-/* Takes a process that can be asked, and its folder with it. */
-static void take(struct naming *naming, struct naming_process *process, naming_ask_fn *ask)
-{
-    if (naming->asked_count == NAMING_PROCESSES_MAX) {
-        naming->left_count++;
-        return;
-    }
-    naming->asked[naming->asked_count++] =
-        (struct naming_question){.process = *process, .ask = ask};
-    process->folder = -1;
-}
-
-/* Keeps in mind that a process is not to be looked at again. */
-static void leave(struct naming *naming, const struct naming_process *process)
-{
-    if (naming->asked_count < NAMING_PROCESSES_MAX) {
-        naming->asked[naming->asked_count] = (struct naming_question){.process = *process};
-        naming->asked[naming->asked_count++].process.folder = -1;
-    }
-}
-
 /* Whether it is to be looked into. Of a runtime that is another user's it is said here. */
 static bool is_candidate(const struct naming *naming, is_asked_fn *is_asked,
                          const struct naming_process *process, struct remark *remarks)
 {
-    if (is_known(naming, process->pid) || !is_asked(naming, process)) {
+    if (naming_places_has(&naming->places, process->pid) || !is_asked(naming, process)) {
         return false;
     }
     if (process->uid == geteuid() || geteuid() == 0) {
@@ -172,7 +142,7 @@ static void judge(struct naming *naming, struct naming_process *process,
     };
     if (finding->is_stuck) {
         remark(remarks, process, FILES_HANG, NULL);
-        leave(naming, process);
+        (void)naming_places_take(&naming->places, process, NULL);
         return;
     }
     naming->unlooked_count += !finding->is_seen;
@@ -187,7 +157,7 @@ static void judge(struct naming *naming, struct naming_process *process,
     }
     const struct runtime *runtime = runtime_get(finding->runtime);
     if (runtime->asking != RUNTIME_NOT_ASKED) {
-        take(naming, process, ways[runtime->asking]);
+        naming->left_count += !naming_places_take(&naming->places, process, ways[runtime->asking]);
     } else if (finding->has_map) {
         remark(remarks, process, "has a map already", NULL);
     } else {
@@ -223,6 +193,8 @@ static void look(struct naming *naming, is_asked_fn *is_asked, struct remark *re
     DIR *folder = opendir("/proc");
     const struct dirent *entry = NULL;
     size_t count = 0;
+    naming_places_drop_ended(&naming->places);
+    naming->left_count = 0;
     naming->unlooked_count = 0;
     while (folder != NULL && count < LOOKED_AT_MAX && (entry = readdir(folder)) != NULL) {
         struct naming_process *process = &walk.some[walk.some_count];
@@ -262,60 +234,68 @@ static size_t print_remarks(const struct remark *remarks, const char *why)
     return count;
 }
 
-/* Asks those from `first` on, and of the others those that are still asked. */
-static void ask_from(struct naming *naming, size_t first)
+/* Says what became of a question, if it is new or bad. */
+static void say(const struct naming_place *place, const struct naming_answer *answer)
+{
+    const struct naming_process *process = &place->process;
+    if (answer->is_done && place->is_new) {
+        (void)complain("names: %s (pid %d): has written its map", process->comm, (int)process->pid);
+    } else if (!answer->is_done && (place->is_new || !naming_process_has_ended(process))) {
+        (void)complain("names: %s (pid %d): has written no map: %s", process->comm,
+                       (int)process->pid, answer->why);
+    }
+}
+
+static void ask_all(struct naming *naming)
 {
     struct naming_question questions[NAMING_PROCESSES_MAX];
-    size_t places[NAMING_PROCESSES_MAX];
+    struct naming_place *asked[NAMING_PROCESSES_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < naming->asked_count; i++) {
-        if (naming->asked[i].process.folder >= 0) {
-            places[count] = i;
-            questions[count++] = naming->asked[i];
+    for (size_t i = 0; i < naming->places.count; i++) {
+        struct naming_place *place = &naming->places.all[i];
+        if (place->ask != NULL) {
+            asked[count] = place;
+            questions[count++] =
+                (struct naming_question){.process = place->process, .ask = place->ask};
         }
     }
     naming_ask_all(questions, count, NAMING_ANSWER_MS);
     for (size_t i = 0; i < count; i++) {
-        struct naming_question *question = &naming->asked[places[i]];
-        struct naming_process *process = &question->process;
-        question->answer = questions[i].answer;
-        bool has_ended = faccessat(process->folder, "exe", F_OK, AT_SYMLINK_NOFOLLOW) < 0;
-        if (!question->answer.is_done && !(has_ended && places[i] < first)) {
-            (void)complain("names: %s (pid %d): has written no map: %s", process->comm,
-                           (int)process->pid, question->answer.why);
-        } else if (places[i] >= first) {
-            (void)complain("names: %s (pid %d): has written its map", process->comm,
-                           (int)process->pid);
-        }
+        say(asked[i], &questions[i].answer);
+        asked[i]->is_new = false;
         /* .NET goes on by itself. */
-        if (!question->answer.is_done || question->ask == naming_dotnet_ask) {
-            naming_process_close(process);
+        if (!questions[i].answer.is_done || asked[i]->ask == naming_dotnet_ask) {
+            asked[i]->ask = NULL;
         }
+    }
+}
+
+static void say_left(struct naming *naming)
+{
+    if (naming->left_count > naming->left_told) {
+        (void)complain("names: %zu more were not asked: at most %d are, and of one user's half of "
+                       "what other users leave",
+                       naming->left_count, NAMING_PROCESSES_MAX);
+        naming->left_told = naming->left_count;
     }
 }
 
 void naming_ask(struct naming *naming)
 {
     struct remark remarks[REMARKS_MAX] = {0};
-    size_t first = naming->asked_count;
     look(naming, is_target, remarks);
     (void)print_remarks(remarks, NULL);
     if (naming->unlooked_count > 0) {
         (void)complain("names: %zu more were not looked at, since files of others do not answer",
                        naming->unlooked_count);
     }
-    ask_from(naming, first);
-    if (naming->left_count > 0) {
-        (void)complain("names: %zu more were not asked, since at most %d are", naming->left_count,
-                       NAMING_PROCESSES_MAX);
-        naming->left_count = 0;
-    }
+    ask_all(naming);
+    say_left(naming);
 }
 
 void naming_ask_again(struct naming *naming)
 {
     struct remark remarks[REMARKS_MAX] = {0};
-    size_t first = naming->asked_count;
     if (naming->command > 0) {
         look(naming, is_of_command, remarks);
     }
@@ -324,5 +304,6 @@ void naming_ask_again(struct naming *naming)
     if (!naming->has_told_old) {
         naming->has_told_old = print_remarks(remarks, OLD_PYTHON) > 0;
     }
-    ask_from(naming, first);
+    ask_all(naming);
+    say_left(naming);
 }

@@ -126,6 +126,11 @@ void naming_process_close(struct naming_process *process)
     process->folder = close_fd(process->folder);
 }
 
+bool naming_process_has_ended(const struct naming_process *process)
+{
+    return faccessat(process->folder, "exe", F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
 static bool is_below(const char *path, const char *group)
 {
     size_t prefix = strlen(CGROUP_FOLDER) - 1;

@@ -31,6 +31,9 @@ struct naming_process {
 bool naming_process_open(pid_t pid, struct naming_process *ret);
 void naming_process_close(struct naming_process *process);
 
+/* Whether there is nothing of it any more, not even its status for its parent. */
+bool naming_process_has_ended(const struct naming_process *process);
+
 /*
  * Reads again what /proc says of the process, which the second argument then has, with the same
  * folder (borrowed). True: its users and its group are those of before. A process that was root

@@ -11,14 +11,15 @@
 
 #include <sys/types.h>
 
-/* Asked at one time; more are left out, which is said. */
-#define NAMING_PROCESSES_MAX 64
+/* Asked at one time, and half of what other users leave for the processes of one; more are left
+ * out, which is said. */
+#define NAMING_PROCESSES_MAX 128
 
 /* For the answers of all that are asked at one time, since they are asked together. */
 #define NAMING_ANSWER_MS 2000
 
 /* For looking at processes whose mappings and files do not answer, all together. */
-#define NAMING_LOOK_MS 2000
+#define NAMING_LOOK_MS 4000
 
 struct naming;
 
