@@ -103,15 +103,17 @@ static void judge_file(struct scan *scan, int fd, const char *path)
     }
 }
 
-/* Whether the process names the code that it makes: by a map where the daemon looks for it, or by a
- * dump that it has mapped. */
-static bool names_code(const struct scan *scan, pid_t pid, const char *status)
+/* Whether the process names the code that it makes: by a map of its user where the daemon looks for
+ * it, or by a dump that it has mapped. */
+static bool names_code(const struct scan *scan, const struct made_facts *made, const char *status)
 {
     char path[FILES_PATH_BYTES];
+    struct stat map;
     pid_t inner = parse_inner_pid(status);
-    (void)snprintf(path, sizeof path, "%s/proc/%d/root/tmp/perf-%d.map", scan->root, (int)pid,
-                   (int)(inner > 0 ? inner : pid));
-    return access(path, F_OK) == 0 || strstr(scan->maps, ".dump") != NULL;
+    (void)snprintf(path, sizeof path, "%s/proc/%d/root/tmp/perf-%d.map", scan->root, (int)made->pid,
+                   (int)(inner > 0 ? inner : made->pid));
+    bool has_map = lstat(path, &map) == 0 && S_ISREG(map.st_mode) && map.st_uid == made->uid;
+    return has_map || strstr(scan->maps, ".dump") != NULL;
 }
 
 /* Java's stacks need frame pointers, which an option asks for. */
@@ -152,7 +154,7 @@ static void judge_process(struct scan *scan, pid_t pid, const char *program)
     }
     facts->runtime_count++;
     made.lacks_frames = lacks_frames(scan, pid, runtime_get(made.runtime));
-    bool is_named = names_code(scan, pid, status);
+    bool is_named = names_code(scan, &made, status);
     if (is_named && !made.lacks_frames) {
         return;
     }

@@ -20,7 +20,6 @@
 
 #define HEADER_BYTES     20
 #define FOLDER_NAMES_MAX 65536
-#define SOCKET_BYTES     ((size_t)256) /* of a name in a folder, with its end */
 #define SET_SERVER       0xff
 #define SERVER_OK        0x00
 
@@ -31,43 +30,47 @@ static const unsigned char request[] = {
     1,   0,   0,    0,
 };
 
-/* The name of the first socket of that process. False: there is none. */
-static bool find_socket(const struct naming_process *process, int tmp, char into[SOCKET_BYTES])
+static bool is_socket_name(const char *name, const char *prefix)
+{
+    size_t length = strlen(name);
+    return strncmp(name, prefix, strlen(prefix)) == 0 && length > strlen("-socket") &&
+           strcmp(name + length - strlen("-socket"), "-socket") == 0;
+}
+
+/* Connects to the first socket of such a name on which the process listens: others may have made
+ * some, or an earlier process of that pid. Returns a descriptor: close(); or -errno, -ENOENT where
+ * no socket has such a name. */
+static int connect_to_any(const struct naming_process *process, int tmp)
 {
     char prefix[48];
     const struct dirent *entry = NULL;
-    bool is_found = false;
+    int result = -ENOENT;
     int fd = openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (folder == NULL) {
         close_fd(fd);
-        return false;
+        return result;
     }
     (void)snprintf(prefix, sizeof prefix, "dotnet-diagnostic-%d-", (int)process->inner);
-    for (size_t i = 0; i < FOLDER_NAMES_MAX && !is_found && (entry = readdir(folder)) != NULL;
+    for (size_t i = 0; i < FOLDER_NAMES_MAX && result < 0 && (entry = readdir(folder)) != NULL;
          i++) {
-        const char *name = entry->d_name;
-        size_t length = strlen(name);
-        if (strncmp(name, prefix, strlen(prefix)) == 0 && length > strlen("-socket") &&
-            strcmp(name + length - strlen("-socket"), "-socket") == 0) {
-            (void)snprintf(into, SOCKET_BYTES, "%s", name);
-            is_found = true;
+        if (is_socket_name(entry->d_name, prefix)) {
+            result = naming_socket_connect(process, tmp, entry->d_name);
         }
     }
     (void)closedir(folder);
-    return is_found;
+    return result;
 }
 
 void naming_dotnet_ask(const struct naming_process *process, struct naming_answer *answer)
 {
-    char name[SOCKET_BYTES];
     unsigned char reply[HEADER_BYTES];
     cleanup_(closep) int tmp = naming_process_open_tmp(process);
-    if (tmp < 0 || !find_socket(process, tmp, name)) {
+    cleanup_(closep) int fd = connect_to_any(process, tmp);
+    if (fd == -ENOENT) {
         (void)snprintf(answer->why, sizeof answer->why, "it has no socket for tools in /tmp");
         return;
     }
-    cleanup_(closep) int fd = naming_socket_connect(process, tmp, name);
     ssize_t bytes =
         fd < 0 ? fd : naming_socket_exchange(fd, request, sizeof request, reply, sizeof reply);
     if (bytes < 0) {

@@ -34,17 +34,26 @@ static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
 
 /* Where the machine looks for files, and what they are called there. */
 struct places {
-    int tmp;                 /* owned; -1: it cannot be opened */
-    int cwd;                 /* owned; -1: likewise */
+    int tmp;                 /* owned */
+    int cwd;                 /* owned; -1: it cannot be opened */
     char socket[NAME_BYTES]; /* in tmp */
     char file[NAME_BYTES];   /* in cwd or in tmp */
+    uid_t uid;               /* whose files they must be, to the machine too */
 };
 
 static bool has_socket(const struct places *places)
 {
     struct stat status;
     return fstatat(places->tmp, places->socket, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISSOCK(status.st_mode);
+           S_ISSOCK(status.st_mode) && status.st_uid == places->uid;
+}
+
+/* Whether the file is there, and of the machine's user: else the machine does not go by it. */
+static bool has_file(const struct places *places, int folder)
+{
+    struct stat status;
+    return fstatat(folder, places->file, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && status.st_uid == places->uid;
 }
 
 /* Leaves the file in the process's working folder, or in its /tmp. Returns that folder (borrowed),
@@ -57,7 +66,7 @@ static int leave_file(const struct places *places, bool *is_own)
             openat(folders[i], places->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                    S_IRUSR | S_IWUSR);
         *is_own = fd >= 0;
-        if (fd >= 0 || errno == EEXIST) {
+        if (fd >= 0 || has_file(places, folders[i])) {
             return folders[i];
         }
     }
@@ -178,13 +187,17 @@ static void ask_at(const struct naming_process *process, const struct places *pl
 
 void naming_jvm_ask(const struct naming_process *process, struct naming_answer *answer)
 {
-    struct places places = {
-        .tmp = naming_process_open_tmp(process),
-        .cwd = naming_process_open_cwd(process),
-    };
+    struct places places = {.cwd = naming_process_open_cwd(process), .uid = process->uid};
+    places.tmp = naming_process_open_tmp(process);
+    int open_errno = errno;
     (void)snprintf(places.socket, NAME_BYTES, ".java_pid%d", (int)process->inner);
     (void)snprintf(places.file, NAME_BYTES, ".attach_pid%d", (int)process->inner);
-    ask_at(process, &places, answer);
+    if (places.tmp < 0) {
+        (void)snprintf(answer->why, sizeof answer->why, "its /tmp cannot be opened: %s",
+                       strerror(open_errno));
+    } else {
+        ask_at(process, &places, answer);
+    }
     (void)close_fd(places.tmp);
     (void)close_fd(places.cwd);
 }

@@ -15,6 +15,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define STATUS_BYTES  ((size_t)16 << 10)
@@ -237,7 +238,9 @@ size_t naming_process_runtime(const struct naming_process *process, bool *ret_is
 bool naming_process_has_map(const struct naming_process *process)
 {
     char name[48];
+    struct stat status;
     cleanup_(closep) int tmp = naming_process_open_tmp(process);
     (void)snprintf(name, sizeof name, "perf-%d.map", (int)process->inner);
-    return tmp >= 0 && faccessat(tmp, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    return tmp >= 0 && fstatat(tmp, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && status.st_uid == process->uid;
 }

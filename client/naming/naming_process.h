@@ -69,5 +69,5 @@ ssize_t naming_process_read(const struct naming_process *process, const char *na
  * `*ret_is_old_python` is of a Python that cannot name what it runs. */
 size_t naming_process_runtime(const struct naming_process *process, bool *ret_is_old_python);
 
-/* Whether there is a map where the daemon looks for one. */
+/* Whether there is a map where the daemon looks for one, of the process's user. */
 bool naming_process_has_map(const struct naming_process *process);

@@ -28,6 +28,9 @@ int naming_socket_connect(const struct naming_process *process, int folder, cons
     if (!S_ISSOCK(status.st_mode)) {
         return -ENOTSOCK;
     }
+    if (status.st_uid != process->uid) {
+        return -EPERM;
+    }
     (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", found);
     cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||

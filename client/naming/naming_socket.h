@@ -10,8 +10,8 @@
 
 /*
  * Connects to the socket of that name in a folder (borrowed), if the process itself listens there
- * and no other. Returns a descriptor: close(); or -errno, -EPERM where another process listens,
- * -ENOTSOCK for a link or another file.
+ * and no other. Returns a descriptor: close(); or -errno, -EPERM where another process listens
+ * or another user has made the socket, -ENOTSOCK for a link or another file.
  */
 int naming_socket_connect(const struct naming_process *process, int folder, const char *name);
 

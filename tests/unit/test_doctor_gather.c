@@ -42,7 +42,9 @@ static void put_process(const char *pid, const char *maps, const char *command_l
     (void)snprintf(path, sizeof path, "/proc/%s/environ", pid);
     put(path, "HOME=/");
     (void)snprintf(path, sizeof path, "/proc/%s/status", pid);
-    (void)snprintf(status, sizeof status, "Uid:\t0\t0\t0\t0\nNSpid:\t%s\t7\n", pid);
+    int uid = (int)geteuid(); /* the maps' */
+    (void)snprintf(status, sizeof status, "Uid:\t%d\t%d\t%d\t%d\nNSpid:\t%s\t7\n", uid, uid, uid,
+                   uid, pid);
     put(path, status);
     (void)snprintf(whole, sizeof whole, "%s/proc/%s/exe", root, pid);
     assert_int_equal(symlink("/proc/self/exe", whole), 0);

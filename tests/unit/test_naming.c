@@ -134,7 +134,9 @@ struct server {
     size_t reply_bytes;
     const void *expected; /* the request */
     size_t expected_bytes;
-    bool is_attached_to; /* listens after SIGQUIT, and if the file is there */
+    bool is_attached_to;        /* listens after SIGQUIT, and if the file is there */
+    const char *const *planted; /* stamps of .NET's sockets that the asking process has made */
+    size_t planted_count;
 };
 
 static volatile sig_atomic_t has_quit;
@@ -190,9 +192,16 @@ static void run_server(const struct server *server, int ready_fd)
     _exit(bytes == server->expected_bytes && memcmp(request, server->expected, bytes) == 0 ? 0 : 3);
 }
 
+static void planted_path(const struct server *server, size_t i, pid_t pid, char into[64])
+{
+    (void)snprintf(into, 64, "%s%d-%s-socket", server->before, (int)pid, server->planted[i]);
+}
+
 static struct naming_answer ask(const struct server *server, naming_ask_fn *way)
 {
     int ready[2];
+    int planted[4] = {-1, -1, -1, -1};
+    char path[64];
     char byte = 0;
     int status = 0;
     struct naming_question question = {.ask = way};
@@ -202,11 +211,27 @@ static struct naming_answer ask(const struct server *server, naming_ask_fn *way)
         run_server(server, ready[1]);
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
+    for (size_t i = 0; i < server->planted_count; i++) {
+        planted_path(server, i, pid, path);
+        planted[i] = listen_at(path);
+        assert_true(planted[i] >= 0);
+        if (i == 0) { /* on which nobody listens */
+            planted[i] = close_fd(planted[i]);
+        }
+    }
     assert_true(naming_process_open(pid, &question.process));
     naming_ask_all(&question, 1, 60000);
     naming_process_close(&question.process);
+    for (size_t i = 0; i < server->planted_count; i++) {
+        planted_path(server, i, pid, path);
+        (void)close_fd(planted[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    if (!question.answer.is_done && server->planted_count > 0) {
+        (void)kill(pid, SIGKILL); /* it was not asked, and waits for that */
+    }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    assert_true(status == 0 || server->planted_count > 0);
     (void)close(ready[0]);
     (void)close(ready[1]);
     return question.answer;
@@ -320,6 +345,25 @@ TEST(speaks_to_no_socket_of_another_process)
     struct naming_answer answer = ask_sleeper(naming_jvm_ask, true);
     assert_false(answer.is_done);
     assert_string_equal(answer.why, "its socket for tools is of no use: Operation not permitted");
+}
+
+/* Planted ones: a socket on which nobody listens, and three of another process. */
+TEST(tries_each_socket_of_dotnet)
+{
+    static const char *const names[] = {"0", "1", "2", "77"};
+    const struct server server = {
+        .before = "/tmp/dotnet-diagnostic-",
+        .behind = "-5-socket",
+        .reply = "DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0",
+        .reply_bytes = 24,
+        .expected = DOTNET_REQUEST,
+        .expected_bytes = sizeof DOTNET_REQUEST - 1,
+        .planted = names,
+        .planted_count = COUNT_OF(names),
+    };
+    struct naming_answer answer = ask(&server, naming_dotnet_ask);
+    assert_string_equal(answer.why, "");
+    assert_true(answer.is_done);
 }
 
 TEST(finds_no_socket_of_dotnet)

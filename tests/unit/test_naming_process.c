@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -251,4 +252,70 @@ TEST(looks_at_no_more_when_the_patience_is_over)
         assert_int_equal(findings[k].is_seen, k < 3);
         assert_int_equal(findings[k].is_stuck, k == 3);
     }
+}
+
+static void be_nobody_that_catches_quit(void)
+{
+    catch_quit();
+    become_nobody();
+    (void)prctl(PR_SET_DUMPABLE, 1); /* as an exec does: its own user may look at it */
+}
+
+/* Makes a file that is another user's to the child, which is nobody's. */
+static void plant(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    (void)close(fd);
+}
+
+TEST_WITH(believes_no_map_of_another_user, make_folder, remove_folder)
+{
+    struct naming_process process;
+    char path[48];
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct child child = begin(become_nobody, do_nothing);
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)child.pid);
+    assert_true(naming_process_open(child.pid, &process));
+    assert_false(naming_process_has_map(&process));
+    plant(path);
+    assert_false(naming_process_has_map(&process));
+    assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+    assert_true(naming_process_has_map(&process));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_int_equal(lchown(path, NOBODY, NOBODY), 0);
+    assert_false(naming_process_has_map(&process));
+    assert_int_equal(unlink(path), 0);
+    naming_process_close(&process);
+    end(&child);
+}
+
+/* The machine goes by no file of another user, so that the question tries the other folder, and is
+ * told where both are taken. */
+TEST_WITH(leaves_a_file_beside_those_of_another_user, make_folder, remove_folder)
+{
+    struct naming_question question = {.ask = naming_jvm_ask};
+    char in_cwd[48];
+    char in_tmp[48];
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct child child = begin(be_nobody_that_catches_quit, do_nothing);
+    (void)snprintf(in_cwd, sizeof in_cwd, ".attach_pid%d", (int)child.pid);
+    (void)snprintf(in_tmp, sizeof in_tmp, "/tmp/.attach_pid%d", (int)child.pid);
+    assert_true(naming_process_open(child.pid, &question.process));
+    plant(in_cwd);
+    naming_ask_all(&question, 1, 60000);
+    assert_string_equal(question.answer.why, "it opens no socket for tools"); /* it was asked */
+    assert_int_not_equal(access(in_tmp, F_OK), 0);
+    plant(in_tmp);
+    naming_ask_all(&question, 1, 60000);
+    assert_string_equal(question.answer.why, "no file can be left for it: File exists");
+    assert_int_equal(unlink(in_cwd), 0);
+    assert_int_equal(unlink(in_tmp), 0);
+    naming_process_close(&question.process);
+    end(&child);
 }
