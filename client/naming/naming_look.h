@@ -16,9 +16,9 @@
 #define NAMING_LOOK_MAX 64 /* processes at one time */
 
 struct naming_finding {
-    bool is_seen;  /* else the look has not come to an end, and the rest is not set */
+    size_t runtime; /* this, and the last two: only of one that was seen */
+    bool is_seen;
     bool is_stuck; /* not seen: it was given up. Neither: there was no look */
-    size_t runtime;
     bool is_old_python;
     bool has_map;
 };

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +41,7 @@ static bool take(pid_t pid, uid_t uid)
 static size_t take_all(uid_t uid)
 {
     size_t taken = 0;
-    while (taken <= NAMING_PROCESSES_MAX && take((pid_t)(uid * 1000 + taken), uid)) {
+    while (taken <= NAMING_PROCESSES_MAX && take((pid_t)(uid << 10 | taken), uid)) {
         taken++;
     }
     return taken;
@@ -61,6 +62,7 @@ static pid_t begin_child(void)
 {
     pid_t pid = fork();
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (;;) {
             (void)pause();
         }
