@@ -103,8 +103,20 @@ static int open_to_group(const char *path, struct fault *reterr)
         log_warning(0, "there is no group " SAMPLER_GROUP ", so only root can connect; make it "
                        "with: groupadd --system " SAMPLER_GROUP);
     }
-    if (!has_group || lchown(path, (uid_t)-1, group) != 0 ||
-        fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!has_group) {
+        return 0;
+    }
+    if (lchown(path, (uid_t)-1, group) != 0) {
+        /* A user who is not in the group cannot give it a socket; root lacks a right. */
+        if (geteuid() == 0) {
+            log_warning(-errno,
+                        "cannot give '%s' to the group " SAMPLER_GROUP
+                        ", so only root can connect (it takes CAP_CHOWN), ignoring",
+                        path);
+        }
+        return 0;
+    }
+    if (fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0) {
         return 0;
     }
     int r = errno;
