@@ -7,7 +7,8 @@ set -eu
 cd "$STATE_DIRECTORY"
 find . -maxdepth 1 -type f -name "$1-*.fxt.gz" -exec chmod 640 {} +
 
-# Copies go to a folder whose group is the sender's, as they do too. `.spooled` has the name of the last one.
+# Copies go to a folder whose group is the sender's, as they do too. `.spooled` has the name of the last one. The sender
+# may write there: neither cp nor mv follows a link that it has put in their way.
 spool() {
     folder=/var/spool/cpu-profilerd/$1
     (umask 0007 && mkdir -p "$folder") || return 1
@@ -22,7 +23,8 @@ spool() {
             continue
         elif [ "$(find "$folder" -maxdepth 1 -name '*.fxt.gz' | wc -l)" -ge 1000 ]; then
             echo "$name: is not sent: 1000 recordings wait in $folder; see cpu-profilerd-push@$1.path" >&2
-        elif ! cp "$name" "$folder/.$name.part" || ! mv "$folder/.$name.part" "$folder/$name"; then
+        elif ! cp --remove-destination --no-target-directory "$name" "$folder/.$name.part" ||
+            ! mv --no-target-directory "$folder/.$name.part" "$folder/$name"; then
             echo "$name: cannot be copied to $folder, and is sent later" >&2
             return 1
         fi

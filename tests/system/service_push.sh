@@ -3,7 +3,8 @@
 #
 # What a schedule has recorded is sent by a service without rights: cpu-profilerd-push@NAME, started by its path. Its user
 # cannot profile; a credential that nobody else can read reaches the store, and no journal. While the store is away the
-# recordings wait, and all arrive once; a recording that is not sent outlives its schedule's rotation.
+# recordings wait, and all arrive once; a recording that is not sent outlives its schedule's rotation. A link that the
+# sender puts into its folder changes no file of the recorder's.
 . "${0%/*}/lib.sh"
 . "${0%/*}/service_lib.sh"
 require_perf
@@ -63,6 +64,21 @@ lab systemctl start cpu-profilerd-push@web.path || fail "the path does not start
 run_in_lab alice busy --seconds 120
 lab_as cpu-profilerd-push profctl status >"$WORK/out" 2>&1 && fail "the sender's user may profile"
 lab_as cpu-profilerd-push ls /var/lib/cpu-profilerd/web 2>/dev/null && fail "it sees what is recorded"
+
+# Links of the sender's, in the place of a copy that is being made and of one that is whole.
+name=planted-20200101T000000Z.fxt.gz
+kept=/var/lib/cpu-profilerd/planted
+spool=/var/spool/cpu-profilerd/planted
+lab sh -euc "touch /etc/cpu-profilerd/push/planted.conf
+install -d -o cpu-profilerd-record -m 755 $kept $kept/folder
+install -d -o cpu-profilerd-record -g cpu-profilerd-push -m 2770 $spool
+echo new >$kept/$name; echo kept >$kept/file; chown cpu-profilerd-record $kept/*"
+lab_as cpu-profilerd-push sh -euc "ln -s $kept/file $spool/.$name.part; ln -s $kept/folder $spool/$name" || fail "no links can be planted"
+lab_as cpu-profilerd-record env STATE_DIRECTORY=$kept KEEP=24 /usr/libexec/cpu-profilerd/rotate planted || fail "rotate with links in its way"
+[ "$(lab cat $kept/file)" = kept ] || fail "a link of the sender's is followed, and a recorder's file written"
+[ -z "$(lab ls -A $kept/folder)" ] || fail "a link of the sender's is followed into a folder: $(lab ls -A $kept/folder)"
+[ "$(lab find $spool -type f -printf '%f %g\n')" = "$name cpu-profilerd-push" ] || fail "the copy is not in $spool: $(lab ls -la $spool)"
+lab rm -r $spool $kept /etc/cpu-profilerd/push/planted.conf
 
 serve "$WORK/store1"
 recorded
