@@ -308,6 +308,11 @@ removal() {
     stop_load load
     # A user's recordings are the user's.
     in_lab "rm -f /home/alice/*.fxt"
+    apt remove cpu-profilerd
+    apt install --no-install-recommends /root/$deb
+    lab systemctl --quiet is-active cpu-profilerd-record@web.timer || die "installed again: an enabled schedule does not run"
+    in_lab "systemctl start cpu-profilerd-record@web.service"
+    sleep 2
     apt purge cpu-profilerd
     lab journalctl --no-pager -o cat -u cpu-profilerd-record@web.service | tail -n 3
     purge_leaves_nothing "purged while it records"
