@@ -209,7 +209,7 @@ unattended() {
     apt purge cpu-profilerd
     purge_leaves_nothing "unattended"
     in_lab "getent passwd | grep cpu-prof; getent group cpu-profiler"
-    prove "unattended: the setting of the kernel is left alone and said; purge leaves the three users and the group, and nothing else"
+    prove "unattended: the setting of the kernel is left alone and said; purge leaves the four users and the group, and nothing else"
 }
 
 three_commands() {
