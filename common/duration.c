@@ -2,7 +2,7 @@
 
 /*
  * Reads lengths of time as people write them, exactly: a fraction never passes through floating
- * point. Pure.
+ * point, and one below a nanosecond is refused. Pure.
  */
 #include "duration.h"
 
@@ -39,6 +39,9 @@ const char *duration_fraction(const char *digits, uint64_t unit, uint64_t *ret)
     }
     for (size_t i = 0; i < count; i++) {
         unit /= 10;
+        if (unit == 0 && digits[i] != '0') {
+            return NULL;
+        }
         fraction += unit * (uint64_t)(digits[i] - '0');
     }
     *ret = fraction;

@@ -3,7 +3,7 @@
 
 /*
  * A tree of stacks as rows: a frame below another row. Stacks that begin alike share their rows. A
- * recording may have millions, so a row takes 8 bytes, and 4 to 16 more to be found by.
+ * recording may have millions, so a row takes 8 bytes, and 8 to 16 more to be found by.
  */
 
 #include <stddef.h>

@@ -34,10 +34,9 @@ static char *split_events(char *rest)
 static bool cut_rate(char *name, const char **ret_member, uint64_t *ret_value)
 {
     char *mark = strrchr(name, '@');
-    const char *member = "frequency_hz";
-    if (mark == NULL) {
+    bool is_frequency = mark != NULL;
+    if (!is_frequency) {
         mark = strrchr(name, ':');
-        member = "period";
         mark = mark != NULL && isdigit((unsigned char)mark[1]) ? mark : NULL;
     }
     *ret_member = NULL;
@@ -45,9 +44,9 @@ static bool cut_rate(char *name, const char **ret_member, uint64_t *ret_value)
         return true;
     }
     *mark = '\0';
-    *ret_member = member;
-    return member[0] == 'f' ? options_rate(mark + 1, UINT64_C(1) << 53, ret_value)
-                            : options_number(mark + 1, UINT64_C(1) << 53, ret_value);
+    *ret_member = is_frequency ? "frequency_hz" : "period";
+    return is_frequency ? options_rate(mark + 1, UINT64_C(1) << 53, ret_value)
+                        : options_number(mark + 1, UINT64_C(1) << 53, ret_value);
 }
 
 /* The element of an event; NULL when memory is out. Returned: json_freep(). */

@@ -5,10 +5,10 @@
  */
 #include "record.h"
 
-#define STACKS   "stacks are always recorded, of programs and of the kernel"
+#define STACKS   "stacks of programs are always recorded, and without --no-kernel the kernel's"
 #define COUNT    "-e EVENT:COUNT takes a sample each COUNT events"
 #define CHILDREN "children are always recorded; -t records single threads"
-#define WEIGHTS  "the CPU, the time and the thread of a sample are always recorded"
+#define FIELDS   "the CPU, the time and the thread of a sample are always recorded"
 #define CPUS                                                                                       \
     "the member \"cpus\" of a config names CPUs, as in --config FILE with {\"cpus\":\"0-3\"}"
 #define BUFFER "the member \"buffer_kib_per_cpu\" of a config sizes the buffers; see --config"
@@ -26,16 +26,16 @@ const struct option_elsewhere record_perf_options[] = {
     {"-i", CHILDREN},
     {"--no-inherit", CHILDREN},
     {"--inherit", CHILDREN},
-    {"-T", WEIGHTS},
-    {"--timestamp", WEIGHTS},
-    {"--sample-cpu", WEIGHTS},
+    {"-T", FIELDS},
+    {"--timestamp", FIELDS},
+    {"--sample-cpu", FIELDS},
     {"-m", BUFFER},
     {"--mmap-pages", BUFFER},
     {"--off-cpu", "--wall records what threads wait for"},
     {"--all-user", "--no-kernel leaves out the stacks of the kernel"},
     {"--all-kernel", "stacks of programs are always recorded"},
     {"--kernel-callchains", "--kernel asks for stacks of the kernel"},
-    {"--user-callchains", STACKS "; --no-kernel leaves out the latter"},
+    {"--user-callchains", "--no-kernel leaves out the stacks of the kernel"},
     {"--max-size", "-d bounds the time, and with it the size"},
     {"-z", "a name that ends in .gz is compressed: -o profile.fxt.gz"},
     {"--compression-level", "a name that ends in .gz is compressed: -o profile.fxt.gz"},

@@ -138,9 +138,10 @@ expect 1 'no socket' top -b --interval 500ms --window 2m
 # Options of perf record name what is done here in their place.
 for option in -g '--call-graph dwarf' --call-graph=dwarf; do
     # shellcheck disable=SC2086
-    expect 2 'there is no such option; stacks are always recorded, of programs and of the kernel' record $option
+    expect 2 'there is no such option; stacks of programs are always recorded, and without --no-kernel the kernel.s' record $option
 done
 expect 2 '-c: there is no such option; -e EVENT:COUNT' record -c 1000
+expect 2 '--user-callchains: there is no such option; --no-kernel leaves out' record --user-callchains
 expect 2 '-a: there is no such option; the whole machine is recorded where' start -a
 expect 2 '--off-cpu: there is no such option; --wall' record --off-cpu
 # A name that promises a compression which is not there, before anything is recorded.
