@@ -12,7 +12,6 @@
 #include "text_out.h"
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,26 +56,16 @@ static void judge_files(const struct facts *facts, struct doctor_report *report)
     }
 }
 
-/* "sudo -u alice .../bin/jcmd 12 Compiler.perfmap": by the program's user, with its own tool. */
+/* ".../bin/jcmd 12 Compiler.perfmap", with the tool beside the caller's own program. */
 static void write_running(const struct made_facts *made, const struct runtime *runtime, char *into)
 {
     char tool[sizeof made->folder + 16];
-    const struct passwd *user = made->uid == geteuid() ? NULL : getpwuid(made->uid);
     char *command = NULL;
     size_t command_bytes = 0;
-    FILE *file = NULL;
+    FILE *file = open_memstream(&command, &command_bytes);
     into[0] = '\0';
-    if (user == NULL && made->uid != geteuid()) {
-        return; /* nothing of a user without a name is run by another */
-    }
-    file = open_memstream(&command, &command_bytes);
     if (file == NULL) {
         return;
-    }
-    if (user != NULL) {
-        (void)fputs("runuser -u ", file);
-        text_print_argument(file, user->pw_name);
-        (void)fputs(" -- ", file);
     }
     (void)snprintf(tool, sizeof tool, "%s/%s", made->folder, runtime->running);
     text_print_argument(file, access(tool, X_OK) == 0 ? tool : runtime->running);
@@ -87,20 +76,32 @@ static void write_running(const struct made_facts *made, const struct runtime *r
     free(command);
 }
 
+/* The command for another user's program names no file of that user: root would run it. */
+static void judge_running(const struct made_facts *made, const char *pid,
+                          struct doctor_report *report)
+{
+    const char *frames = made->lacks_frames
+                             ? "; its stacks end in that code unless it is started with "
+                               "-XX:+PreserveFramePointer"
+                             : "";
+    char command[COMMAND_BYTES];
+    if (made->is_own) {
+        write_running(made, runtime_get(made->runtime), command);
+        REPORT(report, CAUSE_MADE_CODE_RUNNING, made->command, pid, command, frames);
+    } else {
+        REPORT(report, CAUSE_MADE_CODE_RUNNING_OTHER, made->command, pid, "", frames);
+    }
+}
+
 static void judge_made(const struct made_facts *made, struct doctor_report *report)
 {
     const struct runtime *runtime = runtime_get(made->runtime);
     char pid[JUDGE_NUMBER_BYTES];
-    char command[COMMAND_BYTES];
     (void)judge_number(made->pid, pid);
     if (made->is_named) {
         REPORT(report, CAUSE_MADE_CODE_FRAMES, made->command, pid);
     } else if (runtime->running != NULL) {
-        write_running(made, runtime, command);
-        REPORT(report, CAUSE_MADE_CODE_RUNNING, made->command, pid, command,
-               made->lacks_frames ? "; its stacks end in that code unless it is started with "
-                                    "-XX:+PreserveFramePointer"
-                                  : "");
+        judge_running(made, pid, report);
     } else {
         REPORT(report, CAUSE_MADE_CODE_RESTART, made->command, pid, runtime->setting);
     }

@@ -105,14 +105,14 @@ static void judge_file(struct scan *scan, int fd, const char *path)
 
 /* Whether the process names the code that it makes: by a map of its user where the daemon looks for
  * it, or by a dump that it has mapped. */
-static bool names_code(const struct scan *scan, const struct made_facts *made, const char *status)
+static bool names_code(const struct scan *scan, pid_t pid, uid_t uid, const char *status)
 {
     char path[FILES_PATH_BYTES];
     struct stat map;
     pid_t inner = parse_inner_pid(status);
-    (void)snprintf(path, sizeof path, "%s/proc/%d/root/tmp/perf-%d.map", scan->root, (int)made->pid,
-                   (int)(inner > 0 ? inner : made->pid));
-    bool has_map = lstat(path, &map) == 0 && S_ISREG(map.st_mode) && map.st_uid == made->uid;
+    (void)snprintf(path, sizeof path, "%s/proc/%d/root/tmp/perf-%d.map", scan->root, (int)pid,
+                   (int)(inner > 0 ? inner : pid));
+    bool has_map = lstat(path, &map) == 0 && S_ISREG(map.st_mode) && map.st_uid == uid;
     return has_map || strstr(scan->maps, ".dump") != NULL;
 }
 
@@ -134,11 +134,27 @@ static bool lacks_frames(const struct scan *scan, pid_t pid, const struct runtim
     return true;
 }
 
+/* Whether the process has the caller's own uid and sees the files that the caller sees. A process
+ * of another user, or one of a container, may have put anything at the path of its tools. */
+static bool is_own(const struct scan *scan, pid_t pid, uid_t uid)
+{
+    char path[FILES_PATH_BYTES];
+    char own[64];
+    char its[64];
+    (void)snprintf(path, sizeof path, "%s/proc/self/ns/mnt", scan->root);
+    ssize_t own_bytes = readlink(path, own, sizeof own);
+    (void)snprintf(path, sizeof path, "%s/proc/%d/ns/mnt", scan->root, (int)pid);
+    ssize_t its_bytes = readlink(path, its, sizeof its);
+    return uid == geteuid() && own_bytes > 0 && own_bytes == its_bytes &&
+           memcmp(own, its, (size_t)own_bytes) == 0;
+}
+
 static void judge_process(struct scan *scan, pid_t pid, const char *program)
 {
     struct program_facts *facts = scan->facts;
     char path[64];
     char status[4096];
+    uid_t uid = 0;
     struct made_facts made = {.pid = pid};
     const char *slash = strrchr(program, '/');
     const char *base = slash == NULL ? program : slash + 1;
@@ -149,16 +165,17 @@ static void judge_process(struct scan *scan, pid_t pid, const char *program)
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (files_read(scan->root, path, status, sizeof status) < 0 || !parse_uid(status, &made.uid)) {
+    if (files_read(scan->root, path, status, sizeof status) < 0 || !parse_uid(status, &uid)) {
         return; /* it has ended */
     }
     facts->runtime_count++;
     made.lacks_frames = lacks_frames(scan, pid, runtime_get(made.runtime));
-    bool is_named = names_code(scan, &made, status);
+    bool is_named = names_code(scan, pid, uid, status);
     if (is_named && !made.lacks_frames) {
         return;
     }
     made.is_named = is_named;
+    made.is_own = is_own(scan, pid, uid);
     keep_path(made.command, sizeof made.command, base);
     (void)snprintf(made.folder, sizeof made.folder, "%.*s",
                    (int)(slash == NULL || (size_t)(slash - program) >= sizeof made.folder

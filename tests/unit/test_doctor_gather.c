@@ -146,6 +146,44 @@ TEST_WITH(finds_programs_that_do_not_name_their_code, make_root, remove_root)
     }
 }
 
+static void put_link(const char *path, const char *target)
+{
+    char whole[256];
+    put(path, "");
+    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
+    assert_int_equal(unlink(whole), 0);
+    assert_int_equal(symlink(target, whole), 0);
+}
+
+static void put_uid(const char *path, unsigned uid)
+{
+    char status[64];
+    (void)snprintf(status, sizeof status, "Uid:\t%u\t0\t0\t0\n", uid);
+    put(path, status);
+}
+
+TEST_WITH(tells_own_programs_from_those_of_other_users_and_containers, make_root, remove_root)
+{
+    struct program_facts facts;
+    put_link("/proc/self/ns/mnt", "mnt:[1]");
+    put_process("10", JVM, "java");
+    put_uid("/proc/10/status", geteuid());
+    put_link("/proc/10/ns/mnt", "mnt:[1]");
+    put_process("11", JVM, "java");
+    put_uid("/proc/11/status", geteuid() + 1);
+    put_link("/proc/11/ns/mnt", "mnt:[1]");
+    put_process("12", JVM, "java");
+    put_uid("/proc/12/status", geteuid());
+    put_link("/proc/12/ns/mnt", "mnt:[2]");
+    put_process("13", JVM, "java");
+    put_uid("/proc/13/status", geteuid());
+    gather_scan(root, &facts);
+    assert_int_equal(facts.unmapped_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(facts.made[i].is_own, facts.made[i].pid == 10);
+    }
+}
+
 TEST_WITH(counts_a_file_once, make_root, remove_root)
 {
     struct program_facts facts;

@@ -336,16 +336,39 @@ TEST(names_what_turns_names_on)
     facts.programs.runtime_count = 2;
     facts.programs.unmapped_count = 1;
     facts.programs.made[0] = (struct made_facts){
-        .pid = 33, .uid = getuid(), .runtime = runtime_of_process("node", ""), .command = "node"};
+        .pid = 33, .is_own = true, .runtime = runtime_of_process("node", ""), .command = "node"};
     expect(&facts, "made-code-restart", "export NODE_OPTIONS=--perf-basic-prof");
     facts.programs.made[0].runtime = runtime_of_process("java", "/libjvm.so");
     facts.programs.made[0].lacks_frames = true;
     expect(&facts, "made-code-running", "jcmd 33 Compiler.perfmap");
     expect(&facts, "made-code-running", "-XX:+PreserveFramePointer");
+    expect_none(&facts, "made-code-running-other");
     facts.programs.bare_count = 2;
     expect(&facts, "debug-no-servers", "2 of 3");
     (void)snprintf(facts.debuginfod_url, sizeof facts.debuginfod_url, "https://d.example");
     expect(&facts, "debug-servers", "export DEBUGINFOD_URLS=https://d.example");
     (void)snprintf(facts.packages, sizeof facts.packages, "a-dbgsym b-dbgsym");
     expect(&facts, "debug-packages", "apt-get install a-dbgsym b-dbgsym");
+}
+
+/* A folder of another user may hold anything under the name of a tool. */
+TEST(runs_no_tool_of_another_user)
+{
+    struct facts facts = well();
+    facts.programs.runtime_count = 1;
+    facts.programs.unmapped_count = 1;
+    facts.programs.made[0] = (struct made_facts){.pid = 33,
+                                                 .runtime = runtime_of_process("x", "/libjvm.so"),
+                                                 .lacks_frames = true,
+                                                 .command = "x",
+                                                 .folder = "/bin"};
+    expect_none(&facts, "made-code-running");
+    struct doctor_report report = judge(&facts);
+    const struct doctor_finding *finding = find(&report, "made-code-running-other", "");
+    assert_non_null(finding);
+    assert_contains(finding->commands, "profctl record --names -p 33");
+    assert_contains(finding->advice, "-XX:+PreserveFramePointer");
+    assert_null(strchr(finding->commands, '/'));
+    assert_null(strstr(finding->commands, "runuser"));
+    doctor_report_done(&report);
 }
