@@ -50,6 +50,12 @@ static void gather_group(struct access_facts *ret)
     bool is_sockets = ret->stat_errno == 0 && ret->is_socket && ret->gid != 0;
     const struct group *group = is_sockets ? getgrgid(ret->gid) : getgrnam(SAMPLER_GROUP);
     ret->has_group = group != NULL;
+    ret->is_foreign = is_sockets && (group == NULL || strcmp(group->gr_name, SAMPLER_GROUP) != 0);
+    if (group == NULL && ret->is_foreign) {
+        (void)snprintf(ret->group, sizeof ret->group, "%s", "without a name");
+        ret->is_in_effect = is_in_effect(ret->gid);
+        return;
+    }
     if (group == NULL) {
         (void)snprintf(ret->group, sizeof ret->group, "%s", SAMPLER_GROUP);
         return;

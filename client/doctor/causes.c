@@ -150,6 +150,10 @@ static const struct {
     [CAUSE_GROUP_ROOT] = {"group-root", "group", DOCTOR_OK, false, "you are root", "", ""},
     [CAUSE_GROUP_GOOD] = {"group-good", "group", DOCTOR_OK, false, "you are in the group {0}", "",
                           ""},
+    [CAUSE_GROUP_FOREIGN] = {"group-foreign", "group", DOCTOR_WRONG, false,
+                             "the socket belongs to the group {0} (gid {1}), which is not {2}", "",
+                             "start the daemon where it finds the group {2}; members of another "
+                             "group may have other rights"},
     [CAUSE_GROUP_MISSING] = {"group-missing", "group", DOCTOR_WRONG, false, "there is no group {0}",
                              "{sudo}groupadd --system {0}\n{sudo}usermod -aG {0} $USER",
                              "then start the daemon anew, and log in again"},

@@ -46,6 +46,7 @@ struct access_facts {
     mode_t mode;
     gid_t gid;
     char group[64];    /* its name, or that of the group which may connect; "": it has none */
+    bool is_foreign;   /* the socket belongs to a group that is not the daemon's */
     bool has_group;    /* the database has that group */
     bool is_listed;    /* the database has the caller in it */
     bool is_in_effect; /* the caller's process is in it */

@@ -7,6 +7,8 @@
 #include "causes.h"
 #include "judge.h"
 
+#include "sampler.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,12 +113,16 @@ static void judge_group(const struct facts *facts, struct doctor_report *report)
 {
     const struct access_facts *access = &facts->access;
     bool is_open = facts->daemon.is_connected || access->is_ours;
+    char gid[JUDGE_NUMBER_BYTES];
     if (access->is_root) {
         REPORT(report, CAUSE_GROUP_ROOT);
     } else if (access->is_in_effect) {
         REPORT(report, CAUSE_GROUP_GOOD, access->group);
     } else if (is_open) {
         report_unknown(report, "group", "the socket lets you connect without one");
+    } else if (access->is_foreign) {
+        REPORT(report, CAUSE_GROUP_FOREIGN, access->group, judge_number(access->gid, gid),
+               SAMPLER_GROUP);
     } else if (!access->has_group) {
         REPORT(report, CAUSE_GROUP_MISSING, access->group);
     } else {

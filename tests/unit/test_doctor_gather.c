@@ -4,12 +4,16 @@
 #include "files.h"
 #include "gather.h"
 #include "run.h"
+#include "sampler.h"
 #include "unit_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <grp.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static char root[] = "/tmp/doctor-XXXXXX";
@@ -118,6 +122,34 @@ TEST_WITH(reads_rights_of_the_daemon_alone, make_root, remove_root)
     assert_int_equal(facts.capabilities, UINT64_C(1) << 38);
     assert_int_equal(facts.locked_bytes.value, 65536);
     assert_string_not_equal(facts.descriptors.why, "");
+}
+
+TEST_WITH(tells_the_sockets_group_from_the_daemons, make_root, remove_root)
+{
+    char path[sizeof root + 8];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct access_facts facts;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct group *daemons = getgrnam(SAMPLER_GROUP);
+    gid_t gid = daemons == NULL ? 0 : daemons->gr_gid;
+    (void)snprintf(path, sizeof path, "%s/socket", root);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    (void)close(fd);
+    if (chown(path, (uid_t)-1, 1) < 0) { /* "daemon" of every machine */
+        skip();
+    }
+    gather_access(path, &facts);
+    assert_true(facts.is_foreign);
+    assert_string_not_equal(facts.group, SAMPLER_GROUP);
+    assert_int_equal(chown(path, (uid_t)-1, 987654), 0);
+    gather_access(path, &facts);
+    assert_true(facts.is_foreign);
+    assert_false(facts.has_group);
+    assert_int_equal(chown(path, (uid_t)-1, gid), 0);
+    gather_access(path, &facts);
+    assert_false(facts.is_foreign);
+    assert_string_equal(facts.group, SAMPLER_GROUP);
 }
 
 #define JVM "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/jvm/lib/server/libjvm.so\n"

@@ -292,6 +292,28 @@ TEST(tells_a_new_member_from_none)
     expect(&facts, "group-root", "you are root");
 }
 
+/* Membership in it may be worth more than a recording, such as that in docker. */
+TEST(makes_nobody_a_member_of_another_group)
+{
+    struct facts facts = well();
+    facts.daemon = (struct daemon_facts){.code = EACCES};
+    facts.access.is_in_effect = false;
+    facts.access.is_foreign = true;
+    (void)snprintf(facts.access.group, sizeof facts.access.group, "docker");
+    for (int is_listed = 0; is_listed < 2; is_listed++) {
+        facts.access.is_listed = is_listed != 0;
+        struct doctor_report report = judge(&facts);
+        const struct doctor_finding *finding =
+            find(&report, "group-foreign", "group docker (gid 990), which is not cpu-profiler");
+        assert_non_null(finding);
+        assert_string_equal(finding->commands, "");
+        assert_true(doctor_is_ill(&report));
+        assert_null(find(&report, "group-not-member", ""));
+        assert_null(find(&report, "group-new-login", ""));
+        doctor_report_done(&report);
+    }
+}
+
 TEST(judges_what_was_recorded)
 {
     static char throttled[] = BOOKS("\"lost\":0,\"throttled\":100,\"missed\":0,\"unexplained\":0");
