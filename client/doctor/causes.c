@@ -222,6 +222,10 @@ static const struct {
     [CAUSE_SAMPLE_GOOD] = {"sample-good", "sample", DOCTOR_OK, false,
                            "{0} samples of a test program came in a second", "", ""},
     [CAUSE_SAMPLE_REFUSED] = {"sample-refused", "sample", DOCTOR_WRONG, false, "{0}", "", ""},
+    [CAUSE_SAMPLE_FAILED] = {"sample-failed", "sample", DOCTOR_WRONG, false,
+                             "a recording of a second began and failed: {0}", "",
+                             "the daemon's log says more: journalctl -u cpu-profilerd, or the "
+                             "output of a daemon that was started by hand"},
     [CAUSE_SAMPLE_NONE] = {"sample-none", "sample", DOCTOR_WRONG, false,
                            "no sample came of a test program that ran for a second", "",
                            "the daemon may be in another pid namespace: start it outside of "

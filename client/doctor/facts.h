@@ -99,6 +99,7 @@ struct daemon_facts {
 struct sample_facts {
     char why[FACT_WHY_BYTES]; /* none was made; "": it was */
     bool is_refused;          /* Create or Start refused it, with `code` and `text` */
+    bool has_failed;          /* it began, and did not come about, for `text` */
     int code;
     char text[384];
     char remarks[640];       /* what Create had to remark, a line each */

@@ -20,6 +20,9 @@ void judge_programs(const struct facts *facts, struct doctor_report *report);
 /* Whether the recording of the doctor's child came about. */
 bool facts_are_sampled(const struct facts *facts);
 
+/* Whether events were given to it, whatever became of it then. */
+bool facts_have_begun(const struct facts *facts);
+
 /* Whether the daemon's process has the capability; false where that is not known. */
 bool facts_have_capability(const struct facts *facts, unsigned capability);
 

@@ -130,7 +130,7 @@ void judge_rights(const struct facts *facts, struct doctor_report *report)
     }
     if (is_refused(facts)) {
         report_rights(facts, CAUSE_RIGHTS_REFUSED, CAUSE_RIGHTS_REFUSED_SERVICE, report);
-    } else if (has_capability || facts_are_sampled(facts)) {
+    } else if (has_capability || facts_have_begun(facts)) {
         judge_some(facts, report);
     } else {
         report_rights(facts, CAUSE_RIGHTS_LACKING, CAUSE_RIGHTS_LACKING_SERVICE, report);

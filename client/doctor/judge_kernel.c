@@ -24,8 +24,13 @@ const char *judge_number(int64_t number, char *into)
 
 bool facts_are_sampled(const struct facts *facts)
 {
-    return facts->sample.why[0] == '\0' && !facts->sample.is_refused &&
+    return facts->sample.why[0] == '\0' && !facts->sample.is_refused && !facts->sample.has_failed &&
            facts->sample.sample_count > 0;
+}
+
+bool facts_have_begun(const struct facts *facts)
+{
+    return facts_are_sampled(facts) || facts->sample.has_failed;
 }
 
 bool facts_have_capability(const struct facts *facts, unsigned capability)
@@ -96,7 +101,7 @@ static void judge_paranoid(const struct facts *facts, struct doctor_report *repo
         report_unknown(report, "paranoid", paranoid->why);
     } else if (paranoid->value <= JUDGE_PARANOID_MAX) {
         REPORT(report, CAUSE_PARANOID_GOOD, judge_number(paranoid->value, number));
-    } else if (facts_are_sampled(facts) || facts_have_capability(facts, CAP_SYS_ADMIN)) {
+    } else if (facts_have_begun(facts) || facts_have_capability(facts, CAP_SYS_ADMIN)) {
         REPORT(report, CAUSE_PARANOID_BORNE, judge_number(paranoid->value, number));
     } else {
         REPORT(report, CAUSE_PARANOID_HIGH, judge_number(paranoid->value, number));

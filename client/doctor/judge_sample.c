@@ -110,6 +110,9 @@ void judge_sample(const struct facts *facts, struct doctor_report *report)
     if (sample->is_refused) {
         REPORT(report, CAUSE_SAMPLE_REFUSED, sample->text);
         why = "the daemon made no session";
+    } else if (sample->has_failed) {
+        REPORT(report, CAUSE_SAMPLE_FAILED, sample->text);
+        why = "the recording failed";
     } else if (why[0] != '\0') {
         report_unknown(report, "sample", why);
     } else {

@@ -35,9 +35,11 @@ static void bytes_done(struct bytes *bytes)
     free(bytes->bytes);
 }
 
-static void fail(struct sample_facts *facts, const char *why)
+/* The session is there, so this is a fault, and not a check that could not be made. */
+static void fail(struct sample_facts *facts, const char *text)
 {
-    (void)snprintf(facts->why, sizeof facts->why, "%.90s", why);
+    facts->has_failed = true;
+    (void)snprintf(facts->text, sizeof facts->text, "%s", text);
 }
 
 static void refuse(struct sample_facts *facts, const struct profctl_fault *fault)
@@ -195,7 +197,7 @@ void trial_gather(struct profctl *conn, struct spin *spin, struct sample_facts *
     *ret = (struct sample_facts){0};
     (void)dl_iterate_phdr(take_own_build_id, ret);
     if (recording.bytes == NULL) {
-        fail(ret, "there is not enough memory");
+        (void)snprintf(ret->why, sizeof ret->why, "there is not enough memory");
         return;
     }
     if (!begin(conn, spin->pid, ret)) {

@@ -12,5 +12,6 @@
 void trial_gather(struct profctl *conn, struct spin *spin, struct sample_facts *ret);
 void trial_done(struct sample_facts *facts);
 
-/* Counts what a recording (borrowed) has of a process. Returns 0, or -errno and why. */
+/* Counts what a recording (borrowed) has of a process. Returns 0; or -errno, and the recording has
+ * failed. */
 int trial_count(const uint8_t *bytes, size_t size_bytes, pid_t pid, struct sample_facts *facts);

@@ -4,6 +4,7 @@
 #include "causes.h"
 #include "judge.h"
 #include "runtimes.h"
+#include "trial.h"
 #include "unit_test.h"
 
 #include <errno.h>
@@ -331,6 +332,34 @@ TEST(judges_what_was_recorded)
     facts.sample.sample_count = 0;
     expect(&facts, "sample-none", "pid namespace");
     expect(&facts, "not-known", "there is no sample");
+}
+
+TEST(finds_a_recording_that_failed_wrong)
+{
+    struct facts facts = well();
+    facts.sample = (struct sample_facts){.has_failed = true};
+    (void)snprintf(facts.sample.text, sizeof facts.sample.text, "the connection ended");
+    facts.machine.paranoid.value = 4;
+    struct doctor_report report = judge(&facts);
+    assert_non_null(find(&report, "sample-failed", "the connection ended"));
+    assert_true(doctor_is_ill(&report));
+    doctor_report_done(&report);
+    expect(&facts, "not-known", "the recording failed");
+    expect(&facts, "paranoid-borne", "");
+    expect(&facts, "rights-good", "");
+    facts.sample = (struct sample_facts){.why = "another session is in the way"};
+    expect_none(&facts, "sample-failed");
+}
+
+TEST(takes_bytes_that_are_no_recording_for_a_failure)
+{
+    static const uint8_t bytes[] = "no recording";
+    struct sample_facts sample = {0};
+    assert_true(trial_count(bytes, sizeof bytes, 1, &sample) < 0);
+    assert_true(sample.has_failed);
+    assert_string_not_equal(sample.text, "");
+    assert_string_equal(sample.why, "");
+    trial_done(&sample);
 }
 
 TEST(says_what_is_in_the_way)
