@@ -20,7 +20,6 @@
 #define ENABLE_SOCKET   "{sudo}systemctl enable --now cpu-profilerd.socket"
 #define BY_HAND         "{sudo}cpu-profilerd --socket {0} &"
 #define AS_ROOT         "{sudo}kill {1} && tail --pid={1} -f /dev/null\n" BY_HAND
-#define MOVE_DROP_IN    "{sudo}mv {1} {1}.off\n" RESTART_SERVICE
 
 static const struct {
     const char *id;
@@ -180,7 +179,7 @@ static const struct {
     [CAUSE_RIGHTS_LACKING] = {"rights-lacking", "rights", DOCTOR_WRONG, false,
                               "the daemon has neither CAP_PERFMON nor CAP_SYS_ADMIN", AS_ROOT, ""},
     [CAUSE_RIGHTS_LACKING_SERVICE] = {"rights-lacking-service", "rights", DOCTOR_WRONG, false,
-                                      "the service lacks CAP_PERFMON, by {0}", MOVE_DROP_IN, ""},
+                                      "the service lacks CAP_PERFMON{0}", "", "{1}"},
     [CAUSE_RIGHTS_LACKING_SOME] = {"rights-lacking-some", "rights", DOCTOR_WARNING, false,
                                    "the daemon lacks {0}: {1}", "",
                                    "give it what SECURITY.md lists{2}"},
@@ -190,9 +189,10 @@ static const struct {
                               AS_ROOT,
                               "outside of containers, or where they allow perf_event_open"},
     [CAUSE_RIGHTS_REFUSED_SERVICE] = {"rights-refused-service", "rights", DOCTOR_WRONG, false,
-                                      "the service has the capabilities, and gets no perf events, "
-                                      "by {0} or a security module",
-                                      MOVE_DROP_IN, ""},
+                                      "the service has the capabilities, and gets no perf events: "
+                                      "a filter of system calls{0} or a security module is in the "
+                                      "way",
+                                      "", "{1}"},
     [CAUSE_MEMORY_GOOD] = {"memory-good", "memory", DOCTOR_OK, false, "{0}", "", ""},
     [CAUSE_MEMORY_LOCKED] = {"memory-locked", "memory", DOCTOR_WRONG, false,
                              "the daemon may lock {2} KiB of memory beside {3} KiB for each CPU "
@@ -202,8 +202,8 @@ static const struct {
     [CAUSE_MEMORY_LOCKED_SERVICE] = {"memory-locked-service", "memory", DOCTOR_WRONG, false,
                                      "the service may lock {2} KiB of memory beside {3} KiB for "
                                      "each CPU (kernel.perf_event_mlock_kb), which is not enough "
-                                     "for the rings, by {0}",
-                                     MOVE_DROP_IN, ""},
+                                     "for the rings{0}",
+                                     "", "{1}"},
     [CAUSE_MEMORY_REMARK] = {"memory-remark", "memory", DOCTOR_WARNING, false, "{0}", "", ""},
     [CAUSE_MEMORY_LOW] = {"memory-low", "memory", DOCTOR_WARNING, false,
                           "only {0} MiB of memory are available", "",

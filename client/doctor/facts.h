@@ -61,6 +61,19 @@ struct unit_facts {
     char drop_ins[512]; /* paths, separated by spaces */
 };
 
+/* What of the daemon's rights a drop-in may change. */
+enum rights_kind {
+    RIGHTS_CAPABILITIES,
+    RIGHTS_FILTER, /* of system calls */
+    RIGHTS_MEMLOCK,
+    RIGHTS_KINDS,
+};
+
+struct drop_in {
+    char path[160];   /* "": none is seen */
+    char setting[32]; /* the name of its line, "LimitMEMLOCK" */
+};
+
 struct service_facts {
     bool is_booted;            /* systemd is the machine's init */
     char why[FACT_WHY_BYTES];  /* the units are not known; "": they are */
@@ -68,7 +81,7 @@ struct service_facts {
     struct unit_facts service; /* cpu-profilerd.service */
     char journal[192];         /* its last line; "": not known */
     char journal_why[FACT_WHY_BYTES];
-    char rights_drop_in[160]; /* a drop-in that sets rights; "": none is seen */
+    struct drop_in drop_ins[RIGHTS_KINDS]; /* the last that sets each */
 };
 
 /* The daemon, as far as it answers. */

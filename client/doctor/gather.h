@@ -17,6 +17,9 @@ void gather_access(const char *path, struct access_facts *ret);
 /* Asks systemctl, and journalctl where a unit has failed. */
 void gather_service(struct service_facts *ret);
 
+/* Which of the service's drop-ins set its rights. */
+void gather_drop_ins(const char *root, struct service_facts *ret);
+
 /* What the daemon says over the connection, and what /proc says of its process. The latter alone,
  * of `ret->pid`, is gather_process(). */
 void gather_daemon(struct profctl *conn, struct daemon_facts *ret);

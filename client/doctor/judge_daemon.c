@@ -15,6 +15,10 @@
 #include <unistd.h>
 
 #define AVAILABLE_KIB_LOW INT64_C(262144)
+#define BY_BYTES          (sizeof(struct drop_in) + 16)
+#define CHANGE_LINE                                                                                \
+    "change that line, or go over it with systemctl edit cpu-profilerd; then restart "             \
+    "cpu-profilerd when profctl status shows no session"
 #define FILES_DESCRIPTORS 1200 /* files that are read, and clients */
 
 void judge_daemon(const struct facts *facts, struct doctor_report *report)
@@ -45,12 +49,21 @@ static const struct {
     {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "files that not all may read have no names"},
 };
 
+/* The drop-in that sets these rights of the service; NULL: none is seen. */
+static const struct drop_in *drop_in_of(const struct facts *facts, enum rights_kind kind)
+{
+    const struct drop_in *drop_in = &facts->service.drop_ins[kind];
+    return facts->access.is_default && drop_in->path[0] != '\0' ? drop_in : NULL;
+}
+
 static void judge_some(const struct facts *facts, struct doctor_report *report)
 {
-    char where[200] = "";
+    char where[240] = "";
     bool is_whole = true;
-    if (facts->access.is_default && facts->service.rights_drop_in[0] != '\0') {
-        (void)snprintf(where, sizeof where, ", which %s changes", facts->service.rights_drop_in);
+    const struct drop_in *drop_in = drop_in_of(facts, RIGHTS_CAPABILITIES);
+    if (drop_in != NULL) {
+        (void)snprintf(where, sizeof where, ", which %s= in %s changes", drop_in->setting,
+                       drop_in->path);
     }
     for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++) {
         /* CAP_SYS_ADMIN does what CAP_CHECKPOINT_RESTORE does. */
@@ -108,14 +121,22 @@ static bool is_refused(const struct facts *facts)
            !is_locked_out(facts);
 }
 
+/* What takes the service's right, a clause. `into` has room for BY_BYTES; returns it. */
+static const char *write_by(const struct drop_in *drop_in, char *into)
+{
+    (void)snprintf(into, BY_BYTES, ", by %s= in %s", drop_in->setting, drop_in->path);
+    return into;
+}
+
 /* What is wrong; {0} and {1} of its row are those of the daemon or of the drop-in. */
-static void report_rights(const struct facts *facts, enum cause by_hand, enum cause of_service,
-                          struct doctor_report *report)
+static void report_rights(const struct facts *facts, enum rights_kind kind, enum cause by_hand,
+                          enum cause of_service, struct doctor_report *report)
 {
     char pid[JUDGE_NUMBER_BYTES];
-    const char *drop_in = facts->access.is_default ? facts->service.rights_drop_in : "";
-    if (drop_in[0] != '\0') {
-        REPORT(report, of_service, drop_in, drop_in);
+    char by[BY_BYTES];
+    const struct drop_in *drop_in = drop_in_of(facts, kind);
+    if (drop_in != NULL) {
+        REPORT(report, of_service, write_by(drop_in, by), CHANGE_LINE);
     } else {
         REPORT(report, by_hand, facts->access.path, judge_number(facts->daemon.pid, pid));
     }
@@ -129,11 +150,13 @@ void judge_rights(const struct facts *facts, struct doctor_report *report)
         return;
     }
     if (is_refused(facts)) {
-        report_rights(facts, CAUSE_RIGHTS_REFUSED, CAUSE_RIGHTS_REFUSED_SERVICE, report);
+        report_rights(facts, RIGHTS_FILTER, CAUSE_RIGHTS_REFUSED, CAUSE_RIGHTS_REFUSED_SERVICE,
+                      report);
     } else if (has_capability || facts_have_begun(facts)) {
         judge_some(facts, report);
     } else {
-        report_rights(facts, CAUSE_RIGHTS_LACKING, CAUSE_RIGHTS_LACKING_SERVICE, report);
+        report_rights(facts, RIGHTS_CAPABILITIES, CAUSE_RIGHTS_LACKING,
+                      CAUSE_RIGHTS_LACKING_SERVICE, report);
     }
 }
 
@@ -142,11 +165,13 @@ static void report_locked_out(const struct facts *facts, struct doctor_report *r
     char pid[JUDGE_NUMBER_BYTES];
     char kib[JUDGE_NUMBER_BYTES];
     char cpu_kib[JUDGE_NUMBER_BYTES];
-    const char *drop_in = facts->access.is_default ? facts->service.rights_drop_in : "";
+    char by[BY_BYTES];
+    const struct drop_in *drop_in = drop_in_of(facts, RIGHTS_MEMLOCK);
     (void)judge_number(facts->daemon.locked_bytes.value / 1024, kib);
     (void)judge_number(facts->machine.mlock_kib.value, cpu_kib);
-    if (drop_in[0] != '\0') {
-        REPORT(report, CAUSE_MEMORY_LOCKED_SERVICE, drop_in, drop_in, kib, cpu_kib);
+    if (drop_in != NULL) {
+        REPORT(report, CAUSE_MEMORY_LOCKED_SERVICE, write_by(drop_in, by), CHANGE_LINE, kib,
+               cpu_kib);
     } else {
         REPORT(report, CAUSE_MEMORY_LOCKED, facts->access.path,
                judge_number(facts->daemon.pid, pid), kib, cpu_kib);

@@ -156,6 +156,21 @@ static void take_member(const char *block, const char *end, const char *name, ch
     }
 }
 
+bool parse_has_setting(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        line += strspn(line, " \t");
+        if (strncmp(line, name, length) == 0 &&
+            line[length + strspn(line + length, " \t")] == '=') {
+            return true;
+        }
+        line = strchr(line, '\n');
+        line = line == NULL ? NULL : line + 1;
+    }
+    return false;
+}
+
 bool parse_unit(const char *text, const char *unit, struct unit_facts *ret)
 {
     char id[64];

@@ -31,6 +31,10 @@ bool parse_limit(const char *text, const char *row, int64_t *ret);
 /* Offset of the clock of boot in /proc/self/timens_offsets, in seconds; "" where it is 0. */
 void parse_time_offset(const char *text, char *into, size_t capacity_bytes);
 
+/* Whether a unit's file has a line "name=". Comments, and longer names that end so, do not count.
+ */
+bool parse_has_setting(const char *text, const char *name);
+
 /* One unit of `systemctl show`, the one whose Id= is `unit`; false: it is not there. */
 bool parse_unit(const char *text, const char *unit, struct unit_facts *ret);
 

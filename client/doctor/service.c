@@ -34,24 +34,34 @@ static void gather_journal(const char *unit, struct service_facts *ret)
     }
 }
 
-/* The last drop-in that sets capabilities, calls or limits: it goes over those before it. */
-static void find_rights(const char *drop_ins, char *into, size_t capacity_bytes)
+/* A drop-in goes over those before it, so the last that has a setting counts. */
+void gather_drop_ins(const char *root, struct service_facts *ret)
 {
-    static const char *const settings[] = {"AmbientCapabilities=", "CapabilityBoundingSet=",
-                                           "SystemCallFilter=", "LimitMEMLOCK=", "User="};
-    char paths[sizeof((struct unit_facts *)0)->drop_ins];
+    static const struct {
+        enum rights_kind kind;
+        const char *name;
+    } settings[] = {
+        {RIGHTS_CAPABILITIES, "User"},
+        {RIGHTS_CAPABILITIES, "CapabilityBoundingSet"},
+        {RIGHTS_CAPABILITIES, "AmbientCapabilities"},
+        {RIGHTS_FILTER, "SystemCallFilter"},
+        {RIGHTS_MEMLOCK, "LimitMEMLOCK"},
+    };
+    char paths[sizeof ret->service.drop_ins];
     char text[DROP_IN_BYTES];
     char *rest = NULL;
-    into[0] = '\0';
-    (void)snprintf(paths, sizeof paths, "%s", drop_ins);
+    (void)snprintf(paths, sizeof paths, "%s", ret->service.drop_ins);
     for (char *path = strtok_r(paths, " ", &rest); path != NULL;
          path = strtok_r(NULL, " ", &rest)) {
-        if (files_read("", path, text, sizeof text) <= 0 || strlen(path) >= capacity_bytes) {
+        if (files_read(root, path, text, sizeof text) <= 0 ||
+            strlen(path) >= sizeof ret->drop_ins[0].path) {
             continue;
         }
         for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-            if (strstr(text, settings[i]) != NULL) {
-                (void)snprintf(into, capacity_bytes, "%s", path);
+            struct drop_in *drop_in = &ret->drop_ins[settings[i].kind];
+            if (parse_has_setting(text, settings[i].name)) {
+                (void)snprintf(drop_in->path, sizeof drop_in->path, "%s", path);
+                (void)snprintf(drop_in->setting, sizeof drop_in->setting, "%s", settings[i].name);
             }
         }
     }
@@ -79,7 +89,7 @@ void gather_service(struct service_facts *ret)
                !parse_unit(shown, SERVICE_UNIT, &ret->service)) {
         (void)snprintf(ret->why, sizeof ret->why, "systemctl ended with status %d", status);
     } else {
-        find_rights(ret->service.drop_ins, ret->rights_drop_in, sizeof ret->rights_drop_in);
+        gather_drop_ins("", ret);
         if (strcmp(ret->service.active, "failed") == 0) {
             gather_journal(SERVICE_UNIT, ret);
         } else if (strcmp(ret->socket.active, "failed") == 0) {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # profctl doctor under a systemd of its own: a user who is not in the group, or not since the login; units that are stopped,
-# disabled, masked, or have failed; a drop-in that takes memory away. Each remedy is followed to the letter, and then all
-# is well. --fix starts what is enabled, and changes nothing else.
+# disabled, masked, or have failed; a drop-in that takes memory away. Each remedy is followed, each command to the letter,
+# and then all is well. --fix starts what is enabled, and changes nothing else.
 . "${0%/*}/lib.sh"
 . "${0%/*}/service_lib.sh"
 require_perf
@@ -107,5 +107,8 @@ lab systemctl daemon-reload
 lab systemctl stop "$UNIT" 2>/dev/null
 examine 1 alice
 found memory-locked-service
-follow memory-locked-service alice
+expect_json "$WORK/doctor.json" "any(f['cause'] == 'memory-locked-service' and 'by LimitMEMLOCK= in /etc/systemd/system/$UNIT.d/zz.conf' in f['text'] and not f['commands'] for f in d['findings'])" "the doctor does not name the line, or has a command for it"
+lab rm "/etc/systemd/system/$UNIT.d/zz.conf"
+lab systemctl daemon-reload
+lab systemctl restart "$UNIT"
 examine 0 alice

@@ -152,6 +152,20 @@ TEST_WITH(tells_the_sockets_group_from_the_daemons, make_root, remove_root)
     assert_string_equal(facts.group, SAMPLER_GROUP);
 }
 
+TEST_WITH(blames_the_last_drop_in_with_each_setting, make_root, remove_root)
+{
+    struct service_facts facts = {.service = {.drop_ins = "/a.conf /b.conf /c.conf /gone.conf"}};
+    put("/a.conf", "[Service]\nLimitMEMLOCK=64K\nAmbientCapabilities=\n");
+    put("/b.conf", "[Service]\nAmbientCapabilities=CAP_PERFMON\n");
+    put("/c.conf", "[Service]\n#LimitMEMLOCK=1\nDynamicUser=no\nNice=1\n");
+    gather_drop_ins(root, &facts);
+    assert_string_equal(facts.drop_ins[RIGHTS_MEMLOCK].path, "/a.conf");
+    assert_string_equal(facts.drop_ins[RIGHTS_MEMLOCK].setting, "LimitMEMLOCK");
+    assert_string_equal(facts.drop_ins[RIGHTS_CAPABILITIES].path, "/b.conf");
+    assert_string_equal(facts.drop_ins[RIGHTS_CAPABILITIES].setting, "AmbientCapabilities");
+    assert_string_equal(facts.drop_ins[RIGHTS_FILTER].path, "");
+}
+
 #define JVM "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/jvm/lib/server/libjvm.so\n"
 
 TEST_WITH(finds_programs_that_do_not_name_their_code, make_root, remove_root)

@@ -124,6 +124,15 @@ static void expect_none(const struct facts *facts, const char *cause)
     doctor_report_done(&report);
 }
 
+static void expect_no_command(const struct facts *facts, const char *cause)
+{
+    struct doctor_report report = judge(facts);
+    const struct doctor_finding *finding = find(&report, cause, "");
+    assert_non_null(finding);
+    assert_string_equal(finding->commands, "");
+    doctor_report_done(&report);
+}
+
 /* The machine without a recording. */
 static void refuse(struct facts *facts, int code)
 {
@@ -219,9 +228,9 @@ TEST(finds_the_memory_that_may_not_be_locked)
     expect(&facts, "memory-locked", "beside 516 KiB for each CPU");
     expect_none(&facts, "rights-refused");
     facts.access.is_default = true;
-    (void)snprintf(facts.service.rights_drop_in, sizeof facts.service.rights_drop_in,
-                   "/etc/x.conf");
-    expect(&facts, "memory-locked-service", "mv /etc/x.conf /etc/x.conf.off");
+    facts.service.drop_ins[RIGHTS_MEMLOCK] = (struct drop_in){"/etc/x.conf", "LimitMEMLOCK"};
+    expect(&facts, "memory-locked-service", "by LimitMEMLOCK= in /etc/x.conf");
+    expect_no_command(&facts, "memory-locked-service");
     facts.daemon.capabilities |= BIT(CAP_IPC_LOCK);
     expect_none(&facts, "memory-locked-service");
 }
@@ -234,9 +243,10 @@ TEST(finds_missing_rights)
     refuse(&facts, EACCES);
     facts.daemon.capabilities = 0;
     expect(&facts, "rights-lacking", "cpu-profilerd --socket");
-    (void)snprintf(facts.service.rights_drop_in, sizeof facts.service.rights_drop_in,
-                   "/etc/x.conf");
-    expect(&facts, "rights-lacking-service", "systemctl restart cpu-profilerd");
+    facts.service.drop_ins[RIGHTS_CAPABILITIES] =
+        (struct drop_in){"/etc/x.conf", "AmbientCapabilities"};
+    expect(&facts, "rights-lacking-service", "by AmbientCapabilities= in /etc/x.conf");
+    expect_no_command(&facts, "rights-lacking-service");
     facts.daemon.realtime.value = 0;
     expect(&facts, "realtime-lacking", "LimitRTPRIO=1");
 }

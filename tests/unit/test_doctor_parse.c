@@ -97,6 +97,19 @@ TEST(takes_one_unit_of_several)
     assert_false(parse_unit("", "cpu-profilerd.socket", &unit));
 }
 
+TEST(finds_settings_at_the_begin_of_a_line)
+{
+    static const char text[] = "[Service]\n#LimitMEMLOCK=1\n; SystemCallFilter=x\n"
+                               "DynamicUser=yes\n  AmbientCapabilities = CAP_PERFMON\n"
+                               "Environment=A=LimitMEMLOCK=1\nUserx=1";
+    assert_true(parse_has_setting(text, "AmbientCapabilities"));
+    assert_true(parse_has_setting(text, "DynamicUser"));
+    assert_false(parse_has_setting(text, "User"));
+    assert_false(parse_has_setting(text, "LimitMEMLOCK"));
+    assert_false(parse_has_setting(text, "SystemCallFilter"));
+    assert_false(parse_has_setting("", "User"));
+}
+
 TEST(names_packages_that_apt_knows_and_no_others)
 {
     char packages[64];
