@@ -16,9 +16,6 @@
 
 #define AVAILABLE_KIB_LOW INT64_C(262144)
 #define BY_BYTES          (sizeof(struct drop_in) + 16)
-#define CHANGE_LINE                                                                                \
-    "change that line, or go over it with systemctl edit cpu-profilerd; then restart "             \
-    "cpu-profilerd when profctl status shows no session"
 #define FILES_DESCRIPTORS 1200 /* files that are read, and clients */
 
 void judge_daemon(const struct facts *facts, struct doctor_report *report)
@@ -121,22 +118,43 @@ static bool is_refused(const struct facts *facts)
            !is_locked_out(facts);
 }
 
-/* What takes the service's right, a clause. `into` has room for BY_BYTES; returns it. */
+/* Whether the service's socket is asked, and systemd may have started the daemon: then nothing of
+ * it is ended or started by hand. */
+static bool is_service(const struct facts *facts)
+{
+    return facts->access.is_default && facts->service.is_booted &&
+           strcmp(facts->service.service.load, "not-found") != 0;
+}
+
+/* The drop-in that takes the service's right, a clause; "" where none is seen. `into` has room for
+ * BY_BYTES; returns it. */
 static const char *write_by(const struct drop_in *drop_in, char *into)
 {
-    (void)snprintf(into, BY_BYTES, ", by %s= in %s", drop_in->setting, drop_in->path);
+    into[0] = '\0';
+    if (drop_in != NULL) {
+        (void)snprintf(into, BY_BYTES, ", by %s= in %s", drop_in->setting, drop_in->path);
+    }
     return into;
 }
 
-/* What is wrong; {0} and {1} of its row are those of the daemon or of the drop-in. */
+static const char *advise_service(const struct drop_in *drop_in)
+{
+    return drop_in == NULL
+               ? "see journalctl -u cpu-profilerd; compare systemctl cat cpu-profilerd with the "
+                 "unit that was installed"
+               : "change that line, or go over it with systemctl edit cpu-profilerd; then restart "
+                 "cpu-profilerd when profctl status shows no session";
+}
+
+/* What is wrong; {0} and {1} of its row are those of the daemon, or of the service. */
 static void report_rights(const struct facts *facts, enum rights_kind kind, enum cause by_hand,
                           enum cause of_service, struct doctor_report *report)
 {
     char pid[JUDGE_NUMBER_BYTES];
     char by[BY_BYTES];
     const struct drop_in *drop_in = drop_in_of(facts, kind);
-    if (drop_in != NULL) {
-        REPORT(report, of_service, write_by(drop_in, by), CHANGE_LINE);
+    if (is_service(facts)) {
+        REPORT(report, of_service, write_by(drop_in, by), advise_service(drop_in));
     } else {
         REPORT(report, by_hand, facts->access.path, judge_number(facts->daemon.pid, pid));
     }
@@ -169,9 +187,9 @@ static void report_locked_out(const struct facts *facts, struct doctor_report *r
     const struct drop_in *drop_in = drop_in_of(facts, RIGHTS_MEMLOCK);
     (void)judge_number(facts->daemon.locked_bytes.value / 1024, kib);
     (void)judge_number(facts->machine.mlock_kib.value, cpu_kib);
-    if (drop_in != NULL) {
-        REPORT(report, CAUSE_MEMORY_LOCKED_SERVICE, write_by(drop_in, by), CHANGE_LINE, kib,
-               cpu_kib);
+    if (is_service(facts)) {
+        REPORT(report, CAUSE_MEMORY_LOCKED_SERVICE, write_by(drop_in, by), advise_service(drop_in),
+               kib, cpu_kib);
     } else {
         REPORT(report, CAUSE_MEMORY_LOCKED, facts->access.path,
                judge_number(facts->daemon.pid, pid), kib, cpu_kib);

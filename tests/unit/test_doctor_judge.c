@@ -242,7 +242,9 @@ TEST(finds_missing_rights)
     expect(&facts, "rights-lacking-some", "CAP_SYS_PTRACE");
     refuse(&facts, EACCES);
     facts.daemon.capabilities = 0;
+    facts.service.is_booted = false;
     expect(&facts, "rights-lacking", "cpu-profilerd --socket");
+    facts.service.is_booted = true;
     facts.service.drop_ins[RIGHTS_CAPABILITIES] =
         (struct drop_in){"/etc/x.conf", "AmbientCapabilities"};
     expect(&facts, "rights-lacking-service", "by AmbientCapabilities= in /etc/x.conf");
@@ -263,6 +265,33 @@ TEST(finds_events_that_are_refused_in_spite_of_all_rights)
     expect(&facts, "rights-good", "no filter");
     facts.daemon.has_filter = true;
     expect(&facts, "rights-good", "a filter");
+}
+
+/* The one session may be another user's, and only systemd gives the daemon what it needs. */
+TEST(ends_no_daemon_of_systemd)
+{
+    static const struct {
+        const char *cause;
+        uint64_t capabilities;
+        int64_t locked_bytes;
+    } cases[] = {
+        {"rights-refused-service", SERVICE_RIGHTS, -1},
+        {"rights-lacking-service", 0, -1},
+        {"memory-locked-service", SERVICE_RIGHTS, 65536},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct facts facts = well();
+        refuse(&facts, EACCES);
+        facts.daemon.capabilities = cases[i].capabilities;
+        facts.daemon.locked_bytes.value = cases[i].locked_bytes;
+        expect(&facts, cases[i].cause, "journalctl -u cpu-profilerd");
+        expect_no_command(&facts, cases[i].cause);
+        /* systemctl does not answer: the daemon may still be systemd's. */
+        facts.service = (struct service_facts){.is_booted = true, .why = "systemctl: timeout"};
+        expect_no_command(&facts, cases[i].cause);
+        (void)snprintf(facts.service.service.load, sizeof facts.service.service.load, "not-found");
+        expect_none(&facts, cases[i].cause);
+    }
 }
 
 TEST(goes_from_the_units_to_the_group)
