@@ -15,11 +15,11 @@
 
 #define ARGUMENTS_MAX 4
 
-#define RESTART_SERVICE "{sudo}systemctl daemon-reload\n{sudo}systemctl restart cpu-profilerd"
-#define START_SOCKET    "{sudo}systemctl start cpu-profilerd.socket"
-#define ENABLE_SOCKET   "{sudo}systemctl enable --now cpu-profilerd.socket"
-#define BY_HAND         "{sudo}cpu-profilerd --socket {0} &"
-#define AS_ROOT         "{sudo}kill {1} && tail --pid={1} -f /dev/null\n" BY_HAND
+#define RELOAD        "{sudo}systemctl daemon-reload"
+#define START_SOCKET  "{sudo}systemctl start cpu-profilerd.socket"
+#define ENABLE_SOCKET "{sudo}systemctl enable --now cpu-profilerd.socket"
+#define BY_HAND       "{sudo}cpu-profilerd --socket {0} &"
+#define AS_ROOT       "{sudo}kill {1} && tail --pid={1} -f /dev/null\n" BY_HAND
 
 static const struct {
     const char *id;
@@ -86,8 +86,9 @@ static const struct {
         {"kernel-names-no-right-service", "kernel-names", DOCTOR_NOTE, false,
          "the service has no CAP_SYSLOG, so functions of the kernel have no names",
          "{sudo}install -D -m 644 {0} "
-         "/etc/systemd/system/cpu-profilerd.service.d/kernel-names.conf\n" RESTART_SERVICE,
-         "first read in SECURITY.md what that gives away"},
+         "/etc/systemd/system/cpu-profilerd.service.d/kernel-names.conf\n" RELOAD,
+         "first read in SECURITY.md what that gives away; then restart cpu-profilerd when profctl "
+         "status shows no session"},
     [CAUSE_KERNEL_STACKS_FORBIDDEN] = {"kernel-stacks-forbidden", "kernel-names", DOCTOR_NOTE,
                                        false,
                                        "the administrator does not allow stacks of the kernel", "",
@@ -122,8 +123,9 @@ static const struct {
                                    "{sudo}systemctl start cpu-profilerd.service",
                                    "all of what it said: journalctl -u cpu-profilerd"},
     [CAUSE_UNIT_STALE] = {"unit-stale", "unit", DOCTOR_WARNING, false,
-                          "the unit files have changed since systemd read them", RESTART_SERVICE,
-                          ""},
+                          "the unit files have changed since systemd read them", RELOAD,
+                          "a daemon that runs is as before: restart cpu-profilerd when profctl "
+                          "status shows no session"},
     [CAUSE_SOCKET_GOOD] = {"socket-good", "socket", DOCTOR_OK, false, "{0}, for {1}", "", ""},
     [CAUSE_SOCKET_MISSING] = {"socket-missing", "socket", DOCTOR_WRONG, false,
                               "there is no socket {0}", ENABLE_SOCKET, ""},

@@ -100,6 +100,15 @@ follow unit-service-failed alice
 lab systemctl start cpu-profilerd.socket
 examine 0 alice
 
+# A drop-in that systemd has not read. The daemon that runs goes on.
+printf '[Service]\nNice=0\n' | lab tee "/etc/systemd/system/$UNIT.d/zz.conf" >/dev/null
+examine 0 alice
+found unit-stale
+[ "$(commands_of unit-stale)" = 'sudo systemctl daemon-reload' ] || fail "the remedy is: $(commands_of unit-stale)"
+follow unit-stale alice
+examine 0 alice
+found unit-good
+
 # A drop-in takes the memory that can be locked.
 printf '%s\n' '[Service]' LimitMEMLOCK=64K AmbientCapabilities=~CAP_IPC_LOCK CapabilityBoundingSet=~CAP_IPC_LOCK |
     lab tee "/etc/systemd/system/$UNIT.d/zz.conf" >/dev/null

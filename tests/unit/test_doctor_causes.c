@@ -123,6 +123,20 @@ TEST(is_ill_when_something_is_wrong_or_left_out)
     doctor_report_done(&report);
 }
 
+/* A restart ends the session of whoever records. Where the socket is dead or gone, none is read. */
+TEST(restarts_no_service)
+{
+    for (int cause = CAUSE_UNKNOWN + 1; cause < CAUSES; cause++) {
+        struct doctor_report report = {0};
+        REPORT(&report, (enum cause)cause);
+        const char *restart = strstr(report.findings[0].commands, "systemctl restart ");
+        if (restart != NULL && strstr(restart, "cpu-profilerd.socket") == NULL) {
+            fail_msg("%s", report.findings[0].cause);
+        }
+        doctor_report_done(&report);
+    }
+}
+
 /* Nothing else is run without being asked for. */
 TEST(fixes_units_that_are_enabled_alone)
 {

@@ -315,6 +315,18 @@ TEST(goes_from_the_units_to_the_group)
     expect(&facts, "socket-missing-by-hand", "cpu-profilerd &");
 }
 
+TEST(reloads_units_that_have_changed)
+{
+    struct facts facts = well();
+    facts.service.service.needs_reload = true;
+    struct doctor_report report = judge(&facts);
+    const struct doctor_finding *finding = find(&report, "unit-stale", "no session");
+    assert_non_null(finding);
+    assert_contains(finding->commands, "systemctl daemon-reload");
+    assert_null(strstr(finding->commands, "restart"));
+    doctor_report_done(&report);
+}
+
 TEST(tells_a_new_member_from_none)
 {
     struct facts facts = well();
