@@ -18,7 +18,9 @@
 #define RELOAD        "{sudo}systemctl daemon-reload"
 #define START_SOCKET  "{sudo}systemctl start cpu-profilerd.socket"
 #define ENABLE_SOCKET "{sudo}systemctl enable --now cpu-profilerd.socket"
-#define BY_HAND       "{sudo}cpu-profilerd --socket {0} &"
+/* Not by "&", which would stop a sudo that asks, and take a whole line into the background. */
+#define IN_BACKGROUND "{sudo}setsid --fork cpu-profilerd"
+#define BY_HAND       IN_BACKGROUND " --socket {0}"
 #define AS_ROOT       "{sudo}kill {1} && tail --pid={1} -f /dev/null\n" BY_HAND
 
 static const struct {
@@ -131,7 +133,7 @@ static const struct {
                               "there is no socket {0}", ENABLE_SOCKET, ""},
     [CAUSE_SOCKET_MISSING_BY_HAND] = {"socket-missing-by-hand", "socket", DOCTOR_WRONG, false,
                                       "there is no socket {0}: no daemon was started",
-                                      "{sudo}cpu-profilerd &", ""},
+                                      IN_BACKGROUND, ""},
     [CAUSE_SOCKET_MISSING_ELSEWHERE] = {"socket-missing-elsewhere", "socket", DOCTOR_WRONG, false,
                                         "there is no socket {0}: no daemon was started there",
                                         BY_HAND, ""},
@@ -413,8 +415,9 @@ char *finding_line(const struct doctor_finding *finding)
     for (const char *at = finding->commands; *at != '\0'; at++) {
         (void)fputs(*at == '\n' ? " && " : (char[]){*at, '\0'}, file);
     }
+    /* A comment of the shell: the line can be pasted from its first command to its end. */
     (void)fprintf(file, "%s%s",
-                  finding->commands[0] != '\0' && finding->advice[0] != '\0' ? ", " : "",
+                  finding->commands[0] != '\0' && finding->advice[0] != '\0' ? " # " : "",
                   finding->advice);
     if (fclose(file) != 0) {
         free(line);

@@ -118,5 +118,5 @@ void report_add(struct doctor_report *report, enum cause cause, const char *cons
 /* Adds that `check` (static) could not be made. */
 void report_unknown(struct doctor_report *report, const char *check, const char *why);
 
-/* "text: command && command, then advice", in one line. Returned: free(). NULL: no memory. */
+/* "text: command && command # advice", in one line. Returned: free(). NULL: no memory. */
 char *finding_line(const struct doctor_finding *finding);

@@ -49,7 +49,8 @@ TEST(quotes_what_others_chose_in_commands_alone)
     struct doctor_report report = {0};
     char expected[96];
     REPORT(&report, CAUSE_SOCKET_MISSING_ELSEWHERE, "/tmp/a;reboot\n");
-    (void)snprintf(expected, sizeof expected, "%scpu-profilerd --socket '/tmp/a;reboot?' &", SUDO);
+    (void)snprintf(expected, sizeof expected,
+                   "%ssetsid --fork cpu-profilerd --socket '/tmp/a;reboot?'", SUDO);
     assert_string_equal(report.findings[0].commands, expected);
     assert_string_equal(report.findings[0].text,
                         "there is no socket /tmp/a;reboot?: no daemon was started there");
@@ -63,7 +64,7 @@ TEST(says_a_cause_in_a_line)
     REPORT(&report, CAUSE_GROUP_NOT_MEMBER, "cpu-profiler");
     char *line = finding_line(&report.findings[0]);
     (void)snprintf(expected, sizeof expected,
-                   "you are not in the group cpu-profiler: %susermod -aG cpu-profiler $USER, then "
+                   "you are not in the group cpu-profiler: %susermod -aG cpu-profiler $USER # then "
                    "log in again",
                    SUDO);
     assert_string_equal(line, expected);
@@ -121,6 +122,29 @@ TEST(is_ill_when_something_is_wrong_or_left_out)
     REPORT(&report, CAUSE_UNIT_STOPPED);
     assert_true(doctor_is_ill(&report));
     doctor_report_done(&report);
+}
+
+static bool has_background(const char *commands)
+{
+    const char *at = strchr(commands, '&');
+    while (at != NULL && at[1] == '&') {
+        at = strchr(at + 2, '&');
+    }
+    return at != NULL;
+}
+
+/* finding_line() joins commands by "&&". */
+TEST(leaves_no_part_of_a_line_in_the_background)
+{
+    assert_true(has_background("a && b &"));
+    for (int cause = CAUSE_UNKNOWN + 1; cause < CAUSES; cause++) {
+        struct doctor_report report = {0};
+        REPORT(&report, (enum cause)cause);
+        if (has_background(report.findings[0].commands)) {
+            fail_msg("%s", report.findings[0].cause);
+        }
+        doctor_report_done(&report);
+    }
 }
 
 /* A restart ends the session of whoever records. Where the socket is dead or gone, none is read. */

@@ -312,7 +312,7 @@ TEST(goes_from_the_units_to_the_group)
     (void)snprintf(facts.service.socket.load, sizeof facts.service.socket.load, "not-found");
     expect(&facts, "unit-not-installed", "install");
     facts.service = (struct service_facts){0};
-    expect(&facts, "socket-missing-by-hand", "cpu-profilerd &");
+    expect(&facts, "socket-missing-by-hand", "setsid --fork cpu-profilerd");
 }
 
 TEST(reloads_units_that_have_changed)
