@@ -70,6 +70,8 @@ static void judge_missing(const struct facts *facts, struct doctor_report *repor
         REPORT(report, CAUSE_SOCKET_UNREACHABLE, access->path, strerror(access->stat_errno));
     } else if (!access->is_default) {
         REPORT(report, CAUSE_SOCKET_MISSING_ELSEWHERE, access->path);
+    } else if (has_units && is(facts->service.socket.active, "active")) {
+        REPORT(report, CAUSE_SOCKET_GONE, access->path);
     } else {
         REPORT(report, has_units ? CAUSE_SOCKET_MISSING : CAUSE_SOCKET_MISSING_BY_HAND,
                access->path);

@@ -83,6 +83,13 @@ found unit-masked
 follow unit-masked alice
 examine 0 alice
 
+# The unit is active, and its socket is gone.
+lab rm /run/cpu-profilerd/control.sock
+examine 1 alice
+found socket-gone
+follow socket-gone alice
+examine 0 alice
+
 # Failed, for a reason that is gone when the remedy is followed.
 printf '[Service]\nExecStart=\nExecStart=/bin/false\n' | lab tee "/etc/systemd/system/$UNIT.d/zz.conf" >/dev/null
 lab systemctl daemon-reload

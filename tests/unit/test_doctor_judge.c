@@ -299,6 +299,8 @@ TEST(goes_from_the_units_to_the_group)
     struct facts facts = well();
     facts.daemon = (struct daemon_facts){.code = ENOENT};
     facts.access.stat_errno = ENOENT;
+    expect(&facts, "socket-gone", "systemctl restart cpu-profilerd.socket");
+    expect_none(&facts, "socket-missing");
     (void)snprintf(facts.service.socket.active, sizeof facts.service.socket.active, "inactive");
     expect(&facts, "unit-stopped", "systemctl start cpu-profilerd.socket");
     expect(&facts, "socket-missing", "there is no socket");
