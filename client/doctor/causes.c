@@ -313,8 +313,7 @@ static const struct {
     [CAUSE_MADE_CODE_FRAMES] = {"made-code-frames", "made-code", DOCTOR_WARNING, false,
                                 "{0}, pid {1}, makes code without frame pointers, in which stacks "
                                 "end",
-                                "export JDK_JAVA_OPTIONS=-XX:+PreserveFramePointer",
-                                "then start the program anew"},
+                                "export {!2}", "then start the program anew"},
     [CAUSE_MADE_CODE_MORE] = {"made-code-more", "made-code", DOCTOR_WARNING, false,
                               "{0} more programs do not name the code that they make", "", ""},
 };

@@ -93,17 +93,37 @@ static void judge_running(const struct made_facts *made, const char *pid,
     }
 }
 
+/* "NAME=VALUE", which a command exports. Options are added to those that are there already; what a
+ * shell does to find them is no place of causes.c. `into` has room for COMMAND_BYTES; returns it.
+ */
+static const char *write_export(const char *setting, char *into)
+{
+    static const char *const lists[] = {"NODE_OPTIONS", "JDK_JAVA_OPTIONS"};
+    size_t name_bytes = strcspn(setting, "=");
+    (void)snprintf(into, COMMAND_BYTES, "%s", setting);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (strlen(lists[i]) == name_bytes && memcmp(setting, lists[i], name_bytes) == 0) {
+            (void)snprintf(into, COMMAND_BYTES, "%s=\"${%s:+$%s }%s\"", lists[i], lists[i],
+                           lists[i], setting + name_bytes + 1);
+        }
+    }
+    return into;
+}
+
 static void judge_made(const struct made_facts *made, struct doctor_report *report)
 {
     const struct runtime *runtime = runtime_get(made->runtime);
     char pid[JUDGE_NUMBER_BYTES];
+    char exported[COMMAND_BYTES];
     (void)judge_number(made->pid, pid);
     if (made->is_named) {
-        REPORT(report, CAUSE_MADE_CODE_FRAMES, made->command, pid);
+        REPORT(report, CAUSE_MADE_CODE_FRAMES, made->command, pid,
+               write_export("JDK_JAVA_OPTIONS=-XX:+PreserveFramePointer", exported));
     } else if (runtime->running != NULL) {
         judge_running(made, pid, report);
     } else {
-        REPORT(report, CAUSE_MADE_CODE_RESTART, made->command, pid, runtime->setting);
+        REPORT(report, CAUSE_MADE_CODE_RESTART, made->command, pid,
+               write_export(runtime->setting, exported));
     }
 }
 

@@ -188,6 +188,11 @@ if command -v node >/dev/null; then
     alone "$run"
     found made-code-restart
     export_it=$(json "$WORK/doctor.json" "next(f['commands'][0] for f in d['findings'] if f['cause'] == 'made-code-restart')")
+    (
+        NODE_OPTIONS=--no-warnings
+        eval "$export_it"
+        [ "$NODE_OPTIONS" = '--no-warnings --perf-basic-prof' ]
+    ) || fail "it throws options away: $export_it"
     alone "$export_it; $run; until ls perf-*.map >/dev/null 2>&1; do kill -0 \$!; sleep 0.01; done"
     found made-code-good
 fi

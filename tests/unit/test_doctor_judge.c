@@ -441,7 +441,15 @@ TEST(names_what_turns_names_on)
     facts.programs.unmapped_count = 1;
     facts.programs.made[0] = (struct made_facts){
         .pid = 33, .is_own = true, .runtime = runtime_of_process("node", ""), .command = "node"};
-    expect(&facts, "made-code-restart", "export NODE_OPTIONS=--perf-basic-prof");
+    expect(&facts, "made-code-restart",
+           "export NODE_OPTIONS=\"${NODE_OPTIONS:+$NODE_OPTIONS }--perf-basic-prof\"");
+    facts.programs.made[0].runtime = runtime_of_process("dotnet", "");
+    expect(&facts, "made-code-restart", "export DOTNET_PerfMapEnabled=1");
+    facts.programs.made[0].is_named = true;
+    expect(&facts, "made-code-frames",
+           "export JDK_JAVA_OPTIONS=\"${JDK_JAVA_OPTIONS:+$JDK_JAVA_OPTIONS }"
+           "-XX:+PreserveFramePointer\"");
+    facts.programs.made[0].is_named = false;
     facts.programs.made[0].runtime = runtime_of_process("java", "/libjvm.so");
     facts.programs.made[0].lacks_frames = true;
     expect(&facts, "made-code-running", "jcmd 33 Compiler.perfmap");
