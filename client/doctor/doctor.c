@@ -2,8 +2,9 @@
 
 /*
  * The order of an examination: the child is forked before a connection is made, which it would
- * share; then facts are gathered, those of the units last, since a connection may start the
- * service; then they are judged, in the order in which a sample goes its way.
+ * share, and the connection is closed before the next fork; then facts are gathered, those of the
+ * units last, since a connection may start the service; then they are judged, in the order in which
+ * a sample goes its way.
  */
 #include "doctor.h"
 
@@ -54,21 +55,28 @@ static void gather_connected(struct profctl *conn, struct spin *spin, struct fac
     }
 }
 
-static void gather(const char *socket_path, struct facts *facts)
+/* Whatever the daemon is asked. The connection is closed then: a child that is forked later and
+ * never ends would hold it open, and the session with it. */
+static void gather_from_daemon(const char *socket_path, struct spin *spin, struct facts *facts)
 {
     cleanup_(connection_closep) struct profctl *conn = NULL;
     struct profctl_fault fault = {0};
-    struct spin spin = {.go_fd = -1};
-    *facts = (struct facts){0};
-    (void)spin_start(&spin);
     if (profctl_connect(socket_path, &conn, &fault) < 0) {
         facts->daemon.code = fault.code;
         (void)snprintf(facts->daemon.text, sizeof facts->daemon.text, "%s", fault.text);
         (void)snprintf(facts->sample.why, sizeof facts->sample.why,
                        "you are not connected to the daemon");
     } else {
-        gather_connected(conn, &spin, facts);
+        gather_connected(conn, spin, facts);
     }
+}
+
+static void gather(const char *socket_path, struct facts *facts)
+{
+    struct spin spin = {.go_fd = -1};
+    *facts = (struct facts){0};
+    (void)spin_start(&spin);
+    gather_from_daemon(socket_path, &spin, facts);
     (void)spin_end(&spin);
     gather_machine("", &facts->machine);
     gather_access(socket_path, &facts->access);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Facts from a folder that looks like a machine. */
+#include "doctor.h"
 #include "files.h"
 #include "gather.h"
 #include "run.h"
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <grp.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -241,6 +243,61 @@ TEST_WITH(counts_a_file_once, make_root, remove_root)
     gather_scan(root, &facts);
     assert_int_equal(facts.process_count, 20);
     assert_int_equal(facts.file_count, 1);
+}
+
+/* A daemon that answers each request with an error, until its client leaves. */
+static void *serve_errors(void *userdata)
+{
+    static const char error[] = "{\"error\":\"io.cpuprofilerd.Sampler.NoSession\"}";
+    int fd = accept4(*(int *)userdata, NULL, NULL, SOCK_CLOEXEC);
+    char byte = 0;
+    while (read(fd, &byte, 1) == 1) {
+        if (byte == '\0' && write(fd, error, sizeof error) < 0) {
+            break;
+        }
+    }
+    (void)close(fd);
+    return NULL;
+}
+
+static size_t fork_count;
+static size_t shared_count; /* connections to a daemon that a child would have had */
+
+static void count_shared(void)
+{
+    fork_count++;
+    for (int fd = 0; fd < 256; fd++) {
+        struct sockaddr_un address = {0};
+        socklen_t size = sizeof address;
+        if (getpeername(fd, (struct sockaddr *)&address, &size) == 0 &&
+            address.sun_family == AF_UNIX && strncmp(address.sun_path, root, strlen(root)) == 0) {
+            shared_count++;
+        }
+    }
+}
+
+TEST_WITH(shares_its_connection_with_no_child, make_root, remove_root)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct doctor_report report;
+    pthread_t server;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", root);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(pthread_create(&server, NULL, serve_errors, &fd), 0);
+    assert_int_equal(pthread_atfork(count_shared, NULL, NULL), 0);
+    doctor_examine(address.sun_path, &report);
+    assert_int_equal(pthread_join(server, NULL), 0);
+    (void)close(fd);
+    bool is_connected = false;
+    for (size_t i = 0; i < report.count; i++) {
+        is_connected = is_connected || strcmp(report.findings[i].cause, "daemon-silent") == 0;
+    }
+    assert_true(is_connected);
+    assert_true(fork_count >= 2); /* the trial's, and that which looks at programs */
+    assert_int_equal(shared_count, 0);
+    doctor_report_done(&report);
 }
 
 /* Runs a line of the shell. */
