@@ -49,11 +49,12 @@ void text_print(FILE *file, const char *text)
     text_print_bytes(file, text, strlen(text));
 }
 
+/* Bytes of other than ASCII are not: text_print() may make a '?' of one, which a shell takes for
+ * any character. */
 static bool is_plain(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || (uint8_t)byte >= 0x80 ||
-           (byte != '\0' && strchr("%+,-./:=@_", byte) != NULL);
+           (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("%+,-./:=@_", byte) != NULL);
 }
 
 void text_print_argument(FILE *file, const char *text)

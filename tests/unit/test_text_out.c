@@ -17,6 +17,9 @@ TEST(quotes_what_a_shell_would_take_apart)
         {"$HOME", "'$HOME'"},
         {"", "''"},
         {"a\033b", "'a?b'"},
+        {"/tmp/\xff", "'/tmp/?'"},
+        {"/tmp/\xc2\x9b", "'/tmp/?'"},
+        {"\xc3\xa4.fxt", "'\xc3\xa4.fxt'"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         EXPECT_PRINTED(cases[i].expected, text_print_argument(file, cases[i].text));
