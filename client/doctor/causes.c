@@ -277,8 +277,8 @@ static const struct {
                                "recordings have",
                                "", ""},
     [CAUSE_PROGRAMS_GOOD] = {"programs-good", "programs", DOCTOR_OK, false,
-                             "all {0} programs that run have a build-id, {1} of them symbols{2}",
-                             "", ""},
+                             "{3}{0} programs that run have a build-id, {1} of them symbols{2}", "",
+                             ""},
     [CAUSE_PROGRAMS_NO_BUILD_ID] = {"programs-no-build-id", "programs", DOCTOR_NOTE, false,
                                     "{0} of {1} programs that run have no build-id, such as {2}: "
                                     "debugging information cannot be found for them",

@@ -145,6 +145,7 @@ struct program_facts {
     char why[FACT_WHY_BYTES]; /* not known; "": it is */
     uint32_t process_count;
     uint32_t hidden_count; /* programs with a file that the caller may not see */
+    bool is_cut;           /* there are more processes or files than were looked at */
     uint32_t file_count;   /* different files of the others */
     uint32_t with_build_id;
     uint32_t with_symbols;

@@ -41,7 +41,7 @@ static void judge_files(const struct facts *facts, struct doctor_report *report)
                files, programs->nameless);
     } else {
         REPORT(report, CAUSE_PROGRAMS_GOOD, files, judge_number(programs->with_symbols, part),
-               hidden);
+               hidden, programs->is_cut ? "of more than can be looked at, the first " : "all ");
     }
     (void)judge_number(programs->bare_count, part);
     if (programs->bare_count == 0 || facts->has_debuginfod) {

@@ -53,6 +53,7 @@ static bool is_new(struct scan *scan, const struct stat *status)
         }
     }
     if (scan->file_count == FILES_MAX) {
+        scan->facts->is_cut = true;
         return false;
     }
     scan->files[scan->file_count].device = status->st_dev;
@@ -234,9 +235,13 @@ void gather_scan(const char *root, struct program_facts *ret)
     }
     scan.maps = maps;
     scan.texts = texts;
-    while (count < PROCESSES_MAX && (entry = readdir(folder)) != NULL) {
+    while ((entry = readdir(folder)) != NULL) {
         long pid =
             isdigit((unsigned char)entry->d_name[0]) != 0 ? strtol(entry->d_name, NULL, 10) : 0;
+        if (pid > 0 && pid <= INT32_MAX && count == PROCESSES_MAX) {
+            ret->is_cut = true;
+            break;
+        }
         if (pid > 0 && pid <= INT32_MAX) {
             scan_process(&scan, (pid_t)pid);
             count++;

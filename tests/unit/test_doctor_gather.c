@@ -300,6 +300,23 @@ TEST_WITH(shares_its_connection_with_no_child, make_root, remove_root)
     doctor_report_done(&report);
 }
 
+/* Processes beyond the bound have no folder with anything in it, and are not looked at. */
+TEST_WITH(says_when_there_are_more_processes_than_it_looks_at, make_root, remove_root)
+{
+    struct program_facts facts;
+    for (int pid = 1; pid <= 4097; pid++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "/proc/%d/comm", pid);
+        put(path, "");
+        if (pid == 4096) {
+            gather_scan(root, &facts);
+            assert_false(facts.is_cut);
+        }
+    }
+    gather_scan(root, &facts);
+    assert_true(facts.is_cut);
+}
+
 /* Runs a line of the shell. */
 static int run(const char *line, uint64_t limit_ms, char text[8])
 {

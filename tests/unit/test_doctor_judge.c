@@ -434,6 +434,14 @@ TEST(says_what_is_in_the_way)
     expect(&facts, "daemon-other-version", "0.0.1");
 }
 
+TEST(says_when_not_all_programs_were_looked_at)
+{
+    struct facts facts = well();
+    expect(&facts, "programs-good", "all 3 programs");
+    facts.programs.is_cut = true;
+    expect(&facts, "programs-good", "the first 3 programs");
+}
+
 TEST(names_what_turns_names_on)
 {
     struct facts facts = well();
