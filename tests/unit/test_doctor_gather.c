@@ -245,19 +245,72 @@ TEST_WITH(counts_a_file_once, make_root, remove_root)
     assert_int_equal(facts.file_count, 1);
 }
 
-/* A daemon that answers each request with an error, until its client leaves. */
-static void *serve_errors(void *userdata)
+/* A daemon that gives the same answer to so many requests, and dies at the next. */
+struct server {
+    int fd; /* listens */
+    const char *answer;
+    size_t answer_count;
+};
+
+static void *serve(void *userdata)
 {
-    static const char error[] = "{\"error\":\"io.cpuprofilerd.Sampler.NoSession\"}";
-    int fd = accept4(*(int *)userdata, NULL, NULL, SOCK_CLOEXEC);
+    const struct server *server = userdata;
+    int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC);
+    size_t left = server->answer_count;
     char byte = 0;
     while (read(fd, &byte, 1) == 1) {
-        if (byte == '\0' && write(fd, error, sizeof error) < 0) {
+        if (byte != '\0') {
+            continue;
+        }
+        if (left == 0 || write(fd, server->answer, strlen(server->answer) + 1) < 0) {
             break;
         }
+        left--;
     }
     (void)close(fd);
     return NULL;
+}
+
+/* What the doctor says of such a daemon. */
+static struct doctor_report examine(struct server *server)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct doctor_report report;
+    pthread_t thread;
+    server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", root);
+    assert_int_equal(bind(server->fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(server->fd, 1), 0);
+    assert_int_equal(pthread_create(&thread, NULL, serve, server), 0);
+    doctor_examine(address.sun_path, &report);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(server->fd);
+    assert_int_equal(unlink(address.sun_path), 0);
+    return report;
+}
+
+static bool has_cause(const struct doctor_report *report, const char *cause)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        if (strcmp(report->findings[i].cause, cause) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Status, Create and Start are answered; then the daemon dies at Stop, or at Read. */
+TEST_WITH(finds_a_daemon_that_dies_in_the_trial_wrong, make_root, remove_root)
+{
+    for (size_t answer_count = 3; answer_count <= 4; answer_count++) {
+        struct server server = {.answer = "{\"parameters\":{\"status\":{}}}",
+                                .answer_count = answer_count};
+        struct doctor_report report = examine(&server);
+        assert_true(has_cause(&report, "sample-failed"));
+        assert_false(has_cause(&report, "sample-refused"));
+        assert_true(doctor_is_ill(&report));
+        doctor_report_done(&report);
+    }
 }
 
 static size_t fork_count;
@@ -278,23 +331,11 @@ static void count_shared(void)
 
 TEST_WITH(shares_its_connection_with_no_child, make_root, remove_root)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct doctor_report report;
-    pthread_t server;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", root);
-    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(fd, 1), 0);
-    assert_int_equal(pthread_create(&server, NULL, serve_errors, &fd), 0);
+    struct server server = {.answer = "{\"error\":\"io.cpuprofilerd.Sampler.NoSession\"}",
+                            .answer_count = 16};
     assert_int_equal(pthread_atfork(count_shared, NULL, NULL), 0);
-    doctor_examine(address.sun_path, &report);
-    assert_int_equal(pthread_join(server, NULL), 0);
-    (void)close(fd);
-    bool is_connected = false;
-    for (size_t i = 0; i < report.count; i++) {
-        is_connected = is_connected || strcmp(report.findings[i].cause, "daemon-silent") == 0;
-    }
-    assert_true(is_connected);
+    struct doctor_report report = examine(&server);
+    assert_true(has_cause(&report, "daemon-silent"));
     assert_true(fork_count >= 2); /* the trial's, and that which looks at programs */
     assert_int_equal(shared_count, 0);
     doctor_report_done(&report);
