@@ -14,9 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NUMBERS_WIDTH                                                                              \
-    ((size_t)46)                   /* of the columns before the texts, with the gap behind them,   \
-                                    */
+/* Of the columns before the texts, with the gap behind them. */
+#define NUMBERS_WIDTH ((size_t)46)
 #define NARROW_WIDTH  ((size_t)20) /* and of those of a narrow page */
 #define TEXTS_WIDTH   ((size_t)24) /* that numbers leave to both texts */
 #define GAP_WIDTH     ((size_t)2)
