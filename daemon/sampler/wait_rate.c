@@ -7,14 +7,18 @@
  * it is odd, and changes by turns between two values.
  *
  * A sample stands for all switches since the one before: so many as there were, whatever a change
- * of the period did to their rhythm, or however many samples were lost.
+ * of the period did to their rhythm. Where samples were lost it does so for some periods at most:
+ * one wait is not to stand for a storm, and what is missing then is unexplained in the books.
  */
 #include "wait_rate.h"
 
-#define NS_PER_S       UINT64_C(1000000000)
-#define LEAST_PART     4    /* of the allowance, for samples */
-#define OWN_DEFAULT_NS 4000 /* of the collector's time, for a sample, before that is known */
-#define OWN_SAMPLES    256  /* samples from which on it is */
+#include "extremes.h"
+
+#define NS_PER_S        UINT64_C(1000000000)
+#define LEAST_PART      4    /* of the allowance, for samples */
+#define OWN_DEFAULT_NS  4000 /* of the collector's time, for a sample, before that is known */
+#define OWN_SAMPLES     256  /* samples from which on it is */
+#define GAP_PERIODS_MAX UINT64_C(3) /* a change makes it two */
 
 void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz)
 {
@@ -49,9 +53,10 @@ uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns)
     if (is_early) {
         return 0;
     }
+    const uint64_t count_max = GAP_PERIODS_MAX * max_u64(rate->before, rate->period);
     const uint64_t count = rate->gap_count > 0 ? rate->gap_count : 1; /* sampled twice */
     rate->gap_count = 0;
-    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    return (uint32_t)min_u64(count, count_max);
 }
 
 static uint64_t allowed_ns(uint32_t cost_percent)

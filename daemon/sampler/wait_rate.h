@@ -59,9 +59,10 @@ static inline void wait_rate_count(struct wait_rate *rate)
 }
 
 /*
- * How many switches the sample of one stands for; it is counted afterwards. 0: none. For the first
- * switch after a change is sampled whatever the period is (Linux 6.18), and that is always a switch
- * of the same kind, behind the interruption that brought the change.
+ * How many switches a sample stands for: those that were counted since the one before, of which its
+ * own comes next. 0: none, since it is the first after a change. The kernel (Linux 6.18) makes it
+ * whatever the period is, and always of a switch of the same kind, behind the interruption that
+ * brought the change.
  */
 uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns);
 

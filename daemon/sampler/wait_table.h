@@ -54,8 +54,8 @@ static inline uint64_t wait_weight_ns(const struct wait *wait)
     return length_ns + other_ns * (wait->factor - 1);
 }
 
-/* A wait that would stand for as much time, or more, stands for no others: a few such would decide
- * about the sum. Each is handed out, with or without an origin. */
+/* A wait of this length, divided by the period of sampling, or more, stands for no others: a few
+ * such would decide about the sum. Each is handed out, with or without an origin. */
 #define WAIT_LONG_NS UINT64_C(1000000000)
 
 /* Waits of a kind that ended on a CPU, or were open at the end: counted = all that were handed out,

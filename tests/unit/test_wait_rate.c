@@ -153,3 +153,19 @@ TEST(weighs_samples_so_that_they_stand_for_every_switch_once)
      * so many is sampled, 1 in the mean, with a standard deviation of its square root. */
     assert_true(first_sum < 400 + 5 * 20 * (uint64_t)sqrt(longest));
 }
+
+TEST(has_no_sample_stand_for_a_storm_of_which_others_were_lost)
+{
+    struct wait_rate rate;
+    (void)state;
+    wait_rate_init(&rate, 3, 0);
+    (void)wait_rate_adapt(&rate, SECOND, 0, 0);
+    rate.switch_count = 5000;
+    assert_true(wait_rate_adapt(&rate, SECOND + WAIT_RATE_SPAN_NS, 0, 0));
+    wait_rate_changed(&rate, SECOND, SECOND + 1);
+    assert_int_equal(wait_rate_weigh(&rate, 2 * SECOND), 1);
+    for (size_t i = 0; i < 100000; i++) {
+        wait_rate_count(&rate);
+    }
+    assert_int_equal(wait_rate_weigh(&rate, 2 * SECOND), 3 * wait_rate_period(&rate));
+}
