@@ -42,7 +42,7 @@ void wait_rate_renew(struct wait_rate *rate)
 uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns)
 {
     const bool is_first = rate->is_early_due && time_ns >= rate->changing_ns;
-    const bool is_early = is_first && rate->gap_count < rate->before;
+    const bool is_early = is_first && rate->gap_count < rate->period_before;
     if (is_early || time_ns >= rate->changed_ns) {
         rate->is_early_due = false;
     }
@@ -53,7 +53,7 @@ uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns)
     if (is_early) {
         return 0;
     }
-    const uint64_t count_max = GAP_PERIODS_MAX * max_u64(rate->before, rate->period);
+    const uint64_t count_max = GAP_PERIODS_MAX * max_u64(rate->period_before, rate->period);
     const uint64_t count = rate->gap_count > 0 ? rate->gap_count : 1; /* sampled twice */
     rate->gap_count = 0;
     return (uint32_t)min_u64(count, count_max);
@@ -97,11 +97,10 @@ bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
     const uint64_t max_hz = samples_max_hz(rate, switches_hz, own_ns, sample_count);
     uint64_t period = (switches_hz + max_hz - 1) / max_hz;
     if (period > 1) {
-        period = (period | 1) + (rate->turn++ % 2 == 0 ? 0 : 2);
+        period = min_u64(period | 1, WAIT_RATE_PERIOD_MAX - 2) + (rate->turn++ % 2 == 0 ? 0 : 2);
     }
-    period = period > 0 ? period : 1;
-    rate->period = period < WAIT_RATE_MOST ? (uint32_t)period : WAIT_RATE_MOST;
-    rate->before = before;
+    rate->period = period > 0 ? (uint32_t)period : 1;
+    rate->period_before = before;
     rate->since_ns = time_ns;
     rate->switch_count = 0;
     return rate->period != before;

@@ -11,17 +11,17 @@
 
 /* What the kernel takes for a sample with its stack, and all that there is for a switch's two
  * records (bench/switches.sh). */
-#define WAIT_RATE_SAMPLE_NS UINT64_C(6000)
-#define WAIT_RATE_SWITCH_NS UINT64_C(1500)
-#define WAIT_RATE_SPAN_NS   UINT64_C(200000000) /* a rate is measured over this time */
-#define WAIT_RATE_MOST      4095                /* the longest period */
+#define WAIT_RATE_SAMPLE_NS  UINT64_C(6000)
+#define WAIT_RATE_SWITCH_NS  UINT64_C(1500)
+#define WAIT_RATE_SPAN_NS    UINT64_C(200000000) /* a rate is measured over this time */
+#define WAIT_RATE_PERIOD_MAX 4095                /* the longest period */
 
 struct wait_rate {
     uint32_t cost_percent;  /* of the CPU */
     uint32_t sample_max_hz; /* 0: any */
     uint32_t period;        /* odd, so that turns of two are told apart */
-    uint32_t before;        /* the period until */
-    uint64_t changing_ns;   /* the kernel took the new one after this time, and */
+    uint32_t period_before; /* the kernel exchanged it for the other one */
+    uint64_t changing_ns;   /* after this time and */
     uint64_t changed_ns;    /* before this one */
     bool is_early_due;      /* the change makes a sample of its own */
     uint64_t since_ns;      /* switches are counted; 0: not yet */
@@ -44,7 +44,7 @@ static inline void wait_rate_changed(struct wait_rate *rate, uint64_t from_ns, u
 
 static inline uint32_t wait_rate_period_at(const struct wait_rate *rate, uint64_t time_ns)
 {
-    return time_ns < rate->changed_ns ? rate->before : rate->period;
+    return time_ns < rate->changed_ns ? rate->period_before : rate->period;
 }
 
 static inline uint32_t wait_rate_period(const struct wait_rate *rate)
