@@ -147,7 +147,7 @@ TEST(leaves_no_part_of_a_line_in_the_background)
     }
 }
 
-/* A restart ends the session of whoever records. Where the socket is dead or gone, none is read. */
+/* A restart ends the session that is there. Where the socket is dead or gone, none is read. */
 TEST(restarts_no_service)
 {
     for (int cause = CAUSE_UNKNOWN + 1; cause < CAUSES; cause++) {
