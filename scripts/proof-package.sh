@@ -293,6 +293,24 @@ upgrades() {
     expect_paranoid 2 "after the upgrades"
 }
 
+own_setting() {
+    local link=/etc/sysctl.d/00-cpu-profilerd.conf
+    echo "== a file of the administrator's in the place of the link"
+    in_lab "rm $link; echo 'kernel.perf_event_paranoid = 3' >$link; /lib/systemd/systemd-sysctl --prefix=/kernel/perf_event_paranoid"
+    apt install --reinstall --no-install-recommends /root/$deb
+    expect_paranoid 3 "the administrator's file says so"
+    grep 'is 3, so cpu-profilerd cannot sample; another file in sysctl.d names it' "$work/apt.log" || die "it is not said what holds: $(cat "$work/apt.log")"
+    in_lab "echo 'kernel.perf_event_paranoid = 2' >$link; /lib/systemd/systemd-sysctl --prefix=/kernel/perf_event_paranoid"
+    apt install --reinstall --no-install-recommends /root/$deb
+    expect_paranoid 2 "the administrator's file says so"
+    apt remove cpu-profilerd
+    expect_paranoid 2 "removed, and the administrator's file says so"
+    in_lab "grep -x 'kernel.perf_event_paranoid = 2' $link; rm $link; ln -s /usr/share/cpu-profilerd/00-cpu-profilerd.conf $link; echo 3 >$paranoid"
+    apt install --no-install-recommends /root/$deb
+    expect_paranoid 2 "the link is there again"
+    prove "a sysctl file of the administrator's holds in an upgrade and after a removal"
+}
+
 removal() {
     echo "== removed, installed again, and purged while it records"
     apt remove cpu-profilerd
@@ -344,6 +362,7 @@ boot
 unattended
 three_commands
 upgrades
+own_setting
 removal
 autopkgtests
 
