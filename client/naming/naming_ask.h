@@ -24,6 +24,10 @@ struct naming_answer {
 typedef void naming_ask_fn(const struct naming_process *process, struct naming_answer *answer);
 naming_ask_fn naming_jvm_ask, naming_dotnet_ask;
 
+/* What a process answered, so many bytes and a NUL. Pure. */
+void naming_jvm_judge(const char *reply, size_t reply_bytes, struct naming_answer *answer);
+void naming_dotnet_judge(const char *reply, size_t reply_bytes, struct naming_answer *answer);
+
 struct naming_question {
     struct naming_process process; /* borrowed */
     naming_ask_fn *ask;

@@ -19,6 +19,9 @@
 #include <string.h>
 
 #define HEADER_BYTES     20
+#define MAGIC_BYTES      14
+#define SET_OFFSET       16
+#define COMMAND_OFFSET   17
 #define FOLDER_NAMES_MAX 65536
 #define SET_SERVER       0xff
 #define SERVER_OK        0x00
@@ -62,9 +65,23 @@ static int connect_to_any(const struct naming_process *process, int tmp)
     return result;
 }
 
+void naming_dotnet_judge(const char *reply, size_t reply_bytes, struct naming_answer *answer)
+{
+    if (reply_bytes < HEADER_BYTES || memcmp(reply, request, MAGIC_BYTES) != 0 ||
+        (unsigned char)reply[SET_OFFSET] != SET_SERVER) {
+        (void)snprintf(answer->why, sizeof answer->why, "its answer is no runtime's");
+    } else if (reply[COMMAND_OFFSET] != SERVER_OK) {
+        (void)snprintf(answer->why, sizeof answer->why,
+                       "it refuses, as each .NET before 8 does; start it with "
+                       "DOTNET_PerfMapEnabled=1");
+    } else {
+        answer->is_done = true;
+    }
+}
+
 void naming_dotnet_ask(const struct naming_process *process, struct naming_answer *answer)
 {
-    unsigned char reply[HEADER_BYTES];
+    char reply[HEADER_BYTES + 1];
     cleanup_(closep) int tmp = naming_process_open_tmp(process);
     cleanup_(closep) int fd = connect_to_any(process, tmp);
     if (fd == -ENOENT) {
@@ -72,17 +89,12 @@ void naming_dotnet_ask(const struct naming_process *process, struct naming_answe
         return;
     }
     ssize_t bytes =
-        fd < 0 ? fd : naming_socket_exchange(fd, request, sizeof request, reply, sizeof reply);
+        fd < 0 ? fd : naming_socket_exchange(fd, request, sizeof request, reply, HEADER_BYTES);
     if (bytes < 0) {
         (void)snprintf(answer->why, sizeof answer->why, "its socket for tools is of no use: %s",
                        strerror((int)-bytes));
-    } else if (bytes < HEADER_BYTES || memcmp(reply, request, 14) != 0 || reply[16] != SET_SERVER) {
-        (void)snprintf(answer->why, sizeof answer->why, "its answer is no runtime's");
-    } else if (reply[17] != SERVER_OK) {
-        (void)snprintf(answer->why, sizeof answer->why,
-                       "it refuses, as each .NET before 8 does; start it with "
-                       "DOTNET_PerfMapEnabled=1");
     } else {
-        answer->is_done = true;
+        reply[bytes] = '\0';
+        naming_dotnet_judge(reply, (size_t)bytes, answer);
     }
 }

@@ -145,7 +145,7 @@ static bool have_socket(const struct naming_process *process, const struct place
 }
 
 /* A status in digits, and below it a text: "0\nCommand executed successfully\n". */
-static void judge(const char *reply, size_t reply_bytes, struct naming_answer *answer)
+void naming_jvm_judge(const char *reply, size_t reply_bytes, struct naming_answer *answer)
 {
     size_t status_bytes = 0;
     while (status_bytes < reply_bytes && reply[status_bytes] != '\n') {
@@ -182,7 +182,7 @@ static void ask_at(const struct naming_process *process, const struct places *pl
         return;
     }
     reply[bytes] = '\0';
-    judge(reply, (size_t)bytes, answer);
+    naming_jvm_judge(reply, (size_t)bytes, answer);
 }
 
 void naming_jvm_ask(const struct naming_process *process, struct naming_answer *answer)
