@@ -43,7 +43,9 @@ daemon_start() {
     export CPU_PROFILERD_SOCKET=$2/control.sock
     shift 2
     : >"$log"
-    "$bin/cpu-profilerd" --socket "$CPU_PROFILERD_SOCKET" "$@" >>"$log" 2>&1 &
+    # A session of its own, as a service has: the scheduler weighs sessions against each other (sched_autogroup), so the
+    # daemon's workers do not share what programs of this session leave to one another.
+    setsid "$bin/cpu-profilerd" --socket "$CPU_PROFILERD_SOCKET" "$@" >>"$log" 2>&1 &
     daemon_pid=$!
     wait_until 10 daemon_listens_or_died "$log" || true
     if kill -0 "$daemon_pid" 2>/dev/null && grep -qF -- "$CPU_PROFILERD_SOCKET" "$log"; then

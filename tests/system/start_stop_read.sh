@@ -45,6 +45,17 @@ stop_session() {
 work() {
     "$WORKLOADS/busy" --seconds "$1" >/dev/null
 }
+# work_until_unread MIB: two programs work until the daemon holds so much, however busy the machine is.
+holds_bytes() {
+    "$RELEASE_DIR/bin/profctl" status --json >"$WORK/status.json" || fail "status"
+    [ "$(json "$WORK/status.json" "d['session']['buffer_used_bytes']")" -ge "$1" ]
+}
+work_until_unread() {
+    run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+    run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+    wait_until 60 holds_bytes $(($1 << 20)) || fail "the daemon does not hold $1 MiB"
+    stop_background
+}
 # expect_kept FILE...: together they have what was kept.
 expect_kept() {
     local sum
@@ -116,7 +127,7 @@ grep -Eq '^profctl: session [0-9a-f]+ runs; profctl stop and profctl close end i
 profctl close >/dev/null || fail "the session of start on a full disk: close: status $?"
 
 echo "== read while it runs, and again; compressed, and through a pipe"
-begin
+begin --comm busy
 work 0.3
 profctl read --native -o "$WORK/a.fxt" >"$WORK/out" || fail "the first read"
 grep -q 'the session goes on' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
@@ -136,7 +147,7 @@ profctl close >/dev/null || fail "close"
 
 echo "== a file is added to, compressed or not, or replaced and kept"
 for name in more.fxt more.fxt.gz; do
-    begin
+    begin --comm busy
     work 0.5
     profctl read --native --append -o "$WORK/$name" >/dev/null || fail "the first read"
     work 0.5
@@ -149,7 +160,7 @@ for name in more.fxt more.fxt.gz; do
     expect_kept "$WORK/$name"
     profctl close >/dev/null || fail "close"
 done
-begin
+begin --comm busy
 work 0.5
 stop_session
 cp "$WORK/more.fxt" "$WORK/plain.fxt.gz"
@@ -186,9 +197,7 @@ is_stopped() {
 kill_reader() {
     local name=$1 reader
     begin -F 20000
-    run_in_background work 2
-    work 2
-    wait "$BACKGROUND_PID"
+    work_until_unread 4
     stop_session
     profctl read --native "${@:2}" -o "$WORK/$name" >/dev/null &
     reader=$!
@@ -229,7 +238,7 @@ profctl close >/dev/null || fail "close"
 if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     echo "== a full disk: nothing is lost, and the earlier file stays"
     begin -F 20000
-    work 2
+    work_until_unread 4
     stop_session
     echo earlier >"$disk/full.fxt"
     refused 'No space left.*nothing has been read' profctl read --native -o "$disk/full.fxt"
@@ -255,7 +264,7 @@ if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     rm "$disk/full.fxt.gz"
     mount -o remount,size=300k "$disk" || fail "remount"
     begin -F 20000
-    work 1
+    work_until_unread 1
     stop_session
     refused 'No space left' profctl read --native -o "$disk/full.fxt"
     profctl read --native -o "$WORK/elsewhere.fxt" >/dev/null || fail "read elsewhere: status $?"
@@ -279,7 +288,7 @@ if [ "$someone_uid" -eq 0 ]; then
     refused 'not allowed to connect to .* group cpu-profiler: sudo .*usermod -aG cpu-profiler $USER' "${someone[@]}" profctl status
     chmod 666 "$CPU_PROFILERD_SOCKET"
 fi
-begin
+begin --comm busy
 refused "a session is already running, of .* since .*; 'profctl stop' then 'profctl read' saves it, 'profctl close' discards it" profctl start
 refused 'a session is already running, of .* since ' profctl record --native -d 1 -o "$WORK/none.fxt"
 if [ ${#someone[@]} -gt 0 ]; then
@@ -317,7 +326,7 @@ wait "$BACKGROUND_PID" || fail "record"
 
 echo "== a session that ended by itself says so"
 echo '{"max_duration_s": 1}' >"$WORK/short.json"
-begin --config "$WORK/short.json"
+begin --comm busy --config "$WORK/short.json"
 expect_json "$WORK/start.json" "d['max_duration_s'] == 1" "start tells another end"
 work 0.3
 sleep 1
