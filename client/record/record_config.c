@@ -8,6 +8,7 @@
 
 #include "attach.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "doctor.h"
 #include "json.h"
 #include "options.h"
@@ -63,6 +64,20 @@ static bool has_waits(const cJSON *tree)
     return cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(tree, "off_cpu"));
 }
 
+/* Limits the session to the time of -d, in whole seconds: a client that gets no CPU cannot end it.
+ * A limit that the file has stays. */
+static bool limit_duration(cJSON *tree, const struct record_request *request)
+{
+    uint64_t duration_s = (request->duration_ns + NS_PER_S - 1) / NS_PER_S;
+    if (request->max_duration_s > 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, MAX_DURATION);
+        duration_s = request->max_duration_s;
+    }
+    return duration_s == 0 || duration_s > SESSION_DURATION_S_MAX ||
+           cJSON_HasObjectItem(tree, MAX_DURATION) ||
+           cJSON_AddNumberToObject(tree, MAX_DURATION, (double)duration_s) != NULL;
+}
+
 static bool apply_options(cJSON *tree, const struct record_request *request, pid_t child)
 {
     if (request->frequency_hz > 0) {
@@ -72,11 +87,8 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
             return false;
         }
     }
-    if (request->max_duration_s > 0) {
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, MAX_DURATION);
-        if (cJSON_AddNumberToObject(tree, MAX_DURATION, (double)request->max_duration_s) == NULL) {
-            return false;
-        }
+    if (!limit_duration(tree, request)) {
+        return false;
     }
     if (request->kernel_stacks || request->no_kernel_stacks) {
         cJSON_DeleteItemFromObjectCaseSensitive(tree, KERNEL_STACKS);

@@ -88,8 +88,11 @@ int collector_new(size_t cpu_count, size_t sideband_count, struct collector **re
     return 0;
 }
 
-void collector_resume(struct collector *collector)
+void collector_resume(struct collector *collector, uint64_t sampling_limit_ns)
 {
+    lock(collector);
+    collector->sampling_limit_ns = sampling_limit_ns;
+    unlock(collector);
     request(collector, COLLECTOR_RESUME);
 }
 
@@ -214,6 +217,7 @@ struct collector_mail collector_take_mail(struct collector *collector)
         .requests = collector->requests,
         .books_json = take_ptr(collector->books_json),
         .names_limit_ns = collector->names_limit_ns,
+        .sampling_limit_ns = collector->sampling_limit_ns,
         .lost = collector->taken_lost,
         .openings = take_ptr(collector->openings),
     };

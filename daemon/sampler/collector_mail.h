@@ -35,6 +35,7 @@ struct collector_mail {
     unsigned requests;             /* of enum collector_request */
     char *books_json;              /* with COLLECTOR_FINISH; the taker frees it */
     uint64_t names_limit_ns;       /* with COLLECTOR_FINISH */
+    uint64_t sampling_limit_ns;    /* with COLLECTOR_RESUME */
     const bool *lost;              /* for each CPU with sideband; until the next mail is taken */
     struct perf_opening *openings; /* taken; those of CPUs that are lost, or were */
 };

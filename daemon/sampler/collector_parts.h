@@ -25,6 +25,7 @@ struct collector {
     unsigned requests;
     char *books_json;
     uint64_t names_limit_ns;
+    uint64_t sampling_limit_ns;
     bool *lost;       /* told, and not taken yet */
     bool *taken_lost; /* the sampling thread's, without the mutex */
     struct perf_opening *openings;

@@ -47,9 +47,10 @@ struct rounds {
     bool first_walk_done;
     uint64_t first_walk_limit_ns; /* it is waited for until then */
     bool running;
-    bool stopping;           /* drained, but for samples that are held */
-    bool reading_last_times; /* the main thread waits for that to stop */
-    bool walk_due;           /* sideband was lost since the last walk began */
+    uint64_t sampling_limit_ns; /* sampling is disabled then; 0: no limit, or it has passed */
+    bool stopping;              /* drained, but for samples that are held */
+    bool reading_last_times;    /* the main thread waits for that to stop */
+    bool walk_due;              /* sideband was lost since the last walk began */
     bool told_of_hang;
     uint64_t next_walk_ns;
     struct counters counters;
@@ -134,6 +135,9 @@ static unsigned take_requests(struct rounds *rounds)
                           opening->gap_to_ns);
         perf_opening_push(&rounds->waiting, opening);
     }
+    if ((mail.requests & COLLECTOR_RESUME) != 0) {
+        rounds->sampling_limit_ns = mail.sampling_limit_ns;
+    }
     if ((mail.requests & COLLECTOR_FINISH) != 0) {
         free(rounds->finishing_json);
         rounds->finishing_json = mail.books_json;
@@ -198,6 +202,7 @@ static void start_sampling(struct rounds *rounds, uint64_t time_ns)
 
 static void stop_sampling(struct rounds *rounds)
 {
+    rounds->sampling_limit_ns = 0;
     drain_stop(rounds->drain);
     cpu_books_read_last(rounds->books);
     rounds->running = false;
@@ -284,6 +289,15 @@ static void install_openings(struct rounds *rounds)
     rounds->waiting = left;
 }
 
+/* The main thread, whose timer is earlier, may be without a CPU. */
+static void keep_limit(struct rounds *rounds, uint64_t time_ns)
+{
+    if (rounds->sampling_limit_ns > 0 && time_ns >= rounds->sampling_limit_ns) {
+        rounds->sampling_limit_ns = 0;
+        (void)perf_source_disable_sampling(rounds->config.source);
+    }
+}
+
 static void run_round(struct rounds *rounds, unsigned requests, bool sample_ring)
 {
     struct clock_moment now = clock_moment();
@@ -292,6 +306,7 @@ static void run_round(struct rounds *rounds, unsigned requests, bool sample_ring
     bool samples_drained = false;
 
     watch_for_suspend(rounds, now);
+    keep_limit(rounds, time_ns);
     if ((requests & COLLECTOR_RESUME) != 0) {
         start_sampling(rounds, time_ns);
         free(take_ptr(rounds->finishing_json)); /* the recording has not ended after all */

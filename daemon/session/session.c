@@ -42,6 +42,8 @@
 #define BURST_COPY_BYTES     8192
 #define LEAST_BUFFER_KIB     256 /* as in a config */
 #define RESERVE_BYTES        ((size_t)1 << 20)
+#define LIMIT_GRACE_NS       (200 * NS_PER_MS)
+#define LIMIT_WAITS_NS       (3 * NS_PER_S)
 
 struct session {
     char id[SESSION_ID_BYTES];
@@ -593,6 +595,16 @@ static int on_max_duration(sd_event_source *source, uint64_t usec, void *userdat
     return 0;
 }
 
+/* When the sampling thread ends the sampling that this thread has not ended: a moment after the
+ * timer, and with waits when /proc has been read, too. */
+static uint64_t sampling_limit_ns(const struct session *session)
+{
+    uint64_t grace_ns = session->source->config.has_waits ? LIMIT_WAITS_NS : LIMIT_GRACE_NS;
+    return session->config.max_duration_s == 0 ? 0
+                                               : clock_ns(CLOCK_BOOTTIME) + grace_ns +
+                                                     session->config.max_duration_s * NS_PER_S;
+}
+
 int session_start(struct session *session, struct fault *reterr)
 {
     if (session->state != SESSION_CREATED && session->state != SESSION_STOPPED) {
@@ -615,7 +627,7 @@ int session_start(struct session *session, struct fault *reterr)
     }
     session->state = SESSION_RUNNING;
     session->finished = false;
-    collector_resume(session->collector);
+    collector_resume(session->collector, sampling_limit_ns(session));
     return 0;
 }
 

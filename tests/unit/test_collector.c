@@ -54,9 +54,11 @@ STORY(requests_are_taken_together_and_once)
     const int fd = collector_request_fd(collector);
     assert_false(is_awake(fd));
     collector_drain(collector);
-    collector_resume(collector);
+    collector_resume(collector, 7);
     assert_true(is_awake(fd));
-    assert_int_equal(collector_take_mail(collector).requests, COLLECTOR_DRAIN | COLLECTOR_RESUME);
+    struct collector_mail mail = collector_take_mail(collector);
+    assert_int_equal(mail.requests, COLLECTOR_DRAIN | COLLECTOR_RESUME);
+    assert_int_equal(mail.sampling_limit_ns, 7);
     assert_false(is_awake(fd));
     assert_int_equal(collector_take_mail(collector).requests, 0);
 }

@@ -23,8 +23,10 @@ int collector_start(const struct drain_config *config, struct collector **ret);
 /* Ends the thread, within the time of one drain. */
 struct collector *collector_free(struct collector *collector);
 
-/* Sampling has been enabled: samples come from now on. */
-void collector_resume(struct collector *collector);
+/* Sampling has been enabled: samples come from now on. At that limit of CLOCK_BOOTTIME (0: none)
+ * the thread disables it, if that has not been done: at a rate that is too high for the machine,
+ * no other thread may get a CPU. */
+void collector_resume(struct collector *collector, uint64_t sampling_limit_ns);
 /* Sampling will be disabled: what /proc says of the times of threads is read for their books, which
  * is given up after two seconds -> COLLECTOR_READ. */
 void collector_read_times(struct collector *collector);
