@@ -124,7 +124,7 @@ static int say(const char *text, const char *more)
     if (fflush(stdout) == 0) {
         return EXIT_SUCCESS;
     }
-    (void)fprintf(stderr, "cpu-profilerd: standard output: cannot be written: %s\n",
+    (void)fprintf(stderr, "cpu-profilerd: standard output cannot be written: %s\n",
                   strerror(errno));
     return EXIT_FAILURE;
 }

@@ -20,6 +20,7 @@
 
 #define FREQUENCY_HZ_MAX UINT64_C(100000)
 #define OPTIONS_MAX      32
+#define CHOICES_MAX      ((size_t)32) /* of one option */
 #define LONG_FIRST       0x100 /* what getopt_long() calls a long option: this and its index */
 #define OPERAND          1     /* what it calls an operand, where it hands these out too */
 
@@ -477,15 +478,22 @@ const char *options_list_choices(option_choice_fn *choice, char *into)
 
 TAKE(options_choice)
 {
+    const char *words[CHOICES_MAX];
     char names[OPTIONS_CHOICES_BYTES];
-    for (unsigned i = 0; option->choice(i) != NULL; i++) {
-        if (strcmp(value, option->choice(i)) == 0) {
-            *(unsigned *)into = i;
+    unsigned count = 0;
+    for (; count < CHOICES_MAX && option->choice(count) != NULL; count++) {
+        words[count] = option->choice(count);
+        if (strcmp(value, words[count]) == 0) {
+            *(unsigned *)into = count;
             return EXIT_DONE;
         }
     }
-    return options_refuse(line, "--%s: %s: is not one of %s", option->name, value,
-                          options_list_choices(option->choice, names));
+    const char *meant = suggest_word(value, words, count);
+    (void)options_list_choices(option->choice, names);
+    return meant == NULL
+               ? options_refuse(line, "--%s %s: give one of %s", option->name, value, names)
+               : options_refuse(line, "--%s %s: give one of %s; did you mean %s?", option->name,
+                                value, names, meant);
 }
 
 TAKE(options_text)

@@ -194,7 +194,7 @@ static int check_parts(struct diff *diff, struct fault *reterr)
     for (size_t i = 0; i < diff->part_count && r == 0; i++) {
         const struct part *part = &diff->parts[i];
         if (part->fold.sample_count == 0) {
-            return fault_set(reterr, EINVAL, "%s: has no samples to compare", part->name);
+            return fault_set(reterr, EINVAL, "%s has no samples to compare", part->name);
         }
         if (part->expected > 0 && part->seen < (1 - MISSING_LIMIT) * part->expected) {
             r = warn_of(diff,
@@ -290,7 +290,7 @@ static int find_divisors(struct diff *diff, struct fault *reterr)
         struct part *part = &diff->parts[i];
         if (diff->options.per == DIFF_PER_WORK && part->period_ns == 0 && diff->event.is_clock) {
             return fault_set(reterr, EINVAL,
-                             "--per: %s: does not say how much time a sample stands for",
+                             "--per work: %s does not say how much time a sample stands for",
                              part->name);
         }
         part->divisor = divisor_of(diff, part);

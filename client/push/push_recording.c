@@ -191,7 +191,7 @@ static int begin(struct sending *sending, struct fault *reterr)
     make_key(sending, key);
     int r = progress_open(sending->progress_path, key, &sending->progress, reterr);
     if (r == -ESTALE && sending->pusher->is_of_folder) {
-        (void)complain("%s: was begun for another store; it is sent from its beginning",
+        (void)complain("%s was begun for another store; it is sent from its beginning",
                        sending->path);
         (void)unlink(sending->progress_path);
         r = progress_open(sending->progress_path, key, &sending->progress, reterr);

@@ -128,8 +128,8 @@ int record_config_build(const char *base, const struct record_request *request, 
     if (child > 0 && !request->whole_machine &&
         cJSON_GetObjectItemCaseSensitive(tree, "targets") != NULL) {
         return fault_set(reterr, EINVAL,
-                         "targets: stand against the command, which alone is recorded; leave one "
-                         "of the two out, or take -a for the whole machine");
+                         "targets: cannot be combined with a command, which alone is recorded; "
+                         "leave one of the two out, or take -a for the whole machine");
     }
     char *text = apply_options(tree, request, child) ? cJSON_PrintUnformatted(tree) : NULL;
     if (text == NULL) {

@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     standard_streams_take();
     int status = run(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
-        return complain("standard output: cannot be written: %s", strerror(errno));
+        return complain("standard output cannot be written: %s", strerror(errno));
     }
     return status;
 }

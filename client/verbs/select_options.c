@@ -23,7 +23,7 @@ int select_take_time(const struct command_line *line, const struct verb_option *
     return selection_parse_time(value, into)
                ? EXIT_DONE
                : options_refuse(line,
-                                "--%s: %s: is no time; give seconds since the first sample (1.5, "
+                                "--%s %s: give seconds since the first sample (1.5, "
                                 "250ms, 2m), or a time of the day (14:05:09, 2026-01-31 14:05)",
                                 option->name, value);
 }
@@ -178,7 +178,7 @@ int select_take_rows(const struct command_line *line, const struct verb_option *
     uint64_t rows = 0;
     (void)option;
     if (!options_number(value, UINT32_MAX, &rows)) {
-        return options_refuse(line, "-n: %s: is not a number of rows; 0 shows all", value);
+        return options_refuse(line, "-n %s: give a number of rows; 0 shows all", value);
     }
     *(size_t *)into = (size_t)rows;
     return EXIT_DONE;

@@ -81,7 +81,7 @@ static int take_rate(const struct command_line *line, const struct verb_option *
 {
     double percent = 0;
     if (!parse_percent(value, &percent) || percent <= 0 || percent >= 100) {
-        return options_refuse(line, "--%s: %s: is not a percentage between 0 and 100", option->name,
+        return options_refuse(line, "--%s %s: give a percentage between 0 and 100", option->name,
                               value);
     }
     *(double *)into = percent / 100;
@@ -93,7 +93,7 @@ static int take_limit(const struct command_line *line, const struct verb_option 
 {
     return parse_percent(value, into)
                ? EXIT_DONE
-               : options_refuse(line, "--%s: %s: is not a percentage from 0 to 100", option->name,
+               : options_refuse(line, "--%s %s: give a percentage from 0 to 100", option->name,
                                 value);
 }
 
@@ -116,7 +116,7 @@ static int take_with(const struct command_line *line, const struct verb_option *
     struct operands *operands = into;
     (void)option, (void)value;
     if (operands->has_with) {
-        return options_refuse(line, "--with: stands once, between the two sides");
+        return options_refuse(line, "--with stands once, between the two sides");
     }
     operands->has_with = true;
     operands->side = DIFF_AFTER;
@@ -203,7 +203,7 @@ static int check_operands(struct operands *operands)
     if (operands->has_with) {
         return count_side(operands, DIFF_BEFORE) > 0 && count_side(operands, DIFF_AFTER) > 0
                    ? EXIT_DONE
-                   : options_refuse(&line, "--with: stands between the recordings of two sides");
+                   : options_refuse(&line, "--with stands between the recordings of two sides");
     }
     if (operands->count != 2) {
         return options_refuse(&line, "name two recordings, or several of each side: profctl diff "
@@ -239,7 +239,7 @@ static int check_page(const struct diff_request *request)
                                   : EXIT_DONE;
     }
     if (!save_is_page(path)) {
-        return options_refuse(&line, "-o: %s: does not end in .html", path);
+        return options_refuse(&line, "-o %s does not end in .html", path);
     }
     if (request->is_json) {
         return options_refuse(&line, "--json and -o: a page has no JSON; ask for one of them");
@@ -249,8 +249,7 @@ static int check_page(const struct diff_request *request)
     }
     for (size_t i = 0; i < operands->count; i++) {
         if (save_is_input(operands->paths[i], path)) {
-            return options_refuse(&line, "-o: %s: is one of the recordings; name another file",
-                                  path);
+            return options_refuse(&line, "-o %s is one of the recordings; name another file", path);
         }
     }
     return EXIT_DONE;
@@ -289,7 +288,7 @@ static int take_per(struct diff_request *request)
     size_t count = parse_works(request->per, works);
     if (count != 1 && count != 2 && count != operands->count) {
         return options_refuse(&line,
-                              "--per: %s: is neither time nor cpu, nor units of work: one number, "
+                              "--per %s: give time, cpu, or units of work: one number, "
                               "one of each side, or one of each recording",
                               request->per);
     }

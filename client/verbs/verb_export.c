@@ -132,14 +132,13 @@ static int check_request(const struct command_line *command, const struct export
 {
     char names[OPTIONS_CHOICES_BYTES];
     if (request->format == UNSAID) {
-        return options_refuse(command, "--format: is missing; name one of %s",
+        return options_refuse(command, "name a format with --format, one of %s",
                               options_list_choices(format_name, names));
     }
     const struct export_format *format = &export_formats[request->format];
     if (request->root != UNSAID && !format->has_roots) {
-        return options_refuse(command,
-                              "--by: %s has processes and threads of its own; --by is for folded",
-                              format->name);
+        return options_refuse(
+            command, "%s has processes and threads of its own; --by is for folded", format->name);
     }
     if (request->options.has_lost_frame && format->has_no_frame) {
         return options_refuse(command,
@@ -152,11 +151,11 @@ static int check_request(const struct command_line *command, const struct export
                                        "only; leave out what selects a part of it");
     }
     if (request->options.has_lost_frame && request->selection.event != NULL) {
-        return options_refuse(command, "--lost-frame: stands for ticks of the clock; leave --event "
+        return options_refuse(command, "--lost-frame stands for ticks of the clock; leave --event "
                                        "out");
     }
     if (save_is_input(request->path, request->output_path)) {
-        return options_refuse(command, "-o: %s: is the recording itself; name another file",
+        return options_refuse(command, "-o %s is the recording itself; name another file",
                               request->output_path);
     }
     if (format->is_binary && strcmp(request->output_path, "-") == 0 && isatty(STDOUT_FILENO)) {
@@ -185,7 +184,7 @@ int verb_export(int argc, char **argv)
         return status;
     }
     if (export_formats[request.format].has_no_value && profile->values != NULL) {
-        return complain("%s: has samples of %s that stand for different amounts, which %s cannot "
+        return complain("%s has samples of %s that stand for different amounts, which %s cannot "
                         "hold; another format can",
                         request.path, profile->event.name, export_formats[request.format].name);
     }

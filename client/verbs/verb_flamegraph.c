@@ -136,10 +136,10 @@ static int check_request(const struct flamegraph_request *request)
 {
     const char *output_path = request->output_path;
     if (!save_is_page(output_path) && !is_picture(output_path)) {
-        return options_refuse(&line, "-o: %s: ends neither in .html nor in .svg", output_path);
+        return options_refuse(&line, "-o %s ends neither in .html nor in .svg", output_path);
     }
     if (request->second_path != NULL && is_picture(output_path)) {
-        return options_refuse(&line, "-o: %s: two recordings are compared in a page, .html, only",
+        return options_refuse(&line, "-o %s: two recordings are compared in a page, .html, only",
                               output_path);
     }
     if (request->is_opened && !save_can_be_shown(output_path)) {
@@ -148,7 +148,7 @@ static int check_request(const struct flamegraph_request *request)
     }
     if (save_is_input(request->path, output_path) ||
         (request->second_path != NULL && save_is_input(request->second_path, output_path))) {
-        return options_refuse(&line, "-o: %s: is the recording itself; name another file",
+        return options_refuse(&line, "-o %s is the recording itself; name another file",
                               output_path);
     }
     return OPTIONS_TAKEN;

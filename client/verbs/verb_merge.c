@@ -117,7 +117,7 @@ static int check_request(struct merge_request *request)
                               "name recordings, such as: profctl merge a.fxt b.fxt -o all.tar");
     }
     if (request->output_path == NULL) {
-        return options_refuse(&line, "-o: is missing; name a file, such as all.tar");
+        return options_refuse(&line, "name a file with -o, such as all.tar");
     }
     request->format = request->format == UNSAID ? format_of(request->output_path) : request->format;
     if (request->format == UNSAID) {
@@ -129,7 +129,7 @@ static int check_request(struct merge_request *request)
     }
     for (size_t i = 0; i < request->operands.count; i++) {
         if (save_is_input(request->operands.paths[i], request->output_path)) {
-            return options_refuse(&line, "-o: %s: is one of the recordings; name another file",
+            return options_refuse(&line, "-o %s is one of the recordings; name another file",
                                   request->output_path);
         }
     }

@@ -171,14 +171,13 @@ static const struct command_line line = {
 static int check_request(struct push_request *request)
 {
     if (request->target.url == NULL && request->target.raw_folder == NULL) {
-        return options_refuse(&line, "--to: is missing; name the store's address, or with --raw a "
-                                     "folder");
+        return options_refuse(&line, "name the store's address with --to, or with --raw a folder");
     }
     if ((request->folder != NULL) == (request->operands.count > 0)) {
         return options_refuse(&line, "name recordings, or with --folder a folder of them");
     }
     if (request->progress_path != NULL && request->operands.count != 1) {
-        return options_refuse(&line, "--progress: is of one recording");
+        return options_refuse(&line, "--progress takes one recording");
     }
     for (size_t i = 0; i < request->operands.count; i++) {
         if (strcmp(request->operands.paths[i], "-") == 0 && request->target.raw_folder != NULL) {

@@ -54,7 +54,7 @@ static int take_percent(const struct command_line *line, const struct verb_optio
     double percent = strtod(value, &end);
     (void)option;
     if (end == value || *end != '\0' || !(percent >= 0 && percent <= 100)) {
-        return options_refuse(line, "--min: %s: is not a percentage from 0 to 100", value);
+        return options_refuse(line, "--min %s: give a percentage from 0 to 100", value);
     }
     *(double *)into = percent;
     return EXIT_DONE;
@@ -272,11 +272,11 @@ static int check_annotation(const struct report_request *request)
     if (request->by != REPORT_BY_FUNCTION || request->has_series ||
         request->sort != REPORT_SORT_SELF || request->limit != ROWS_UNSAID ||
         request->min_percent != MIN_PERCENT_UNSAID || request->is_inverted) {
-        return options_refuse(&line, "--annotate: shows one function whole; leave --by, --sort, "
+        return options_refuse(&line, "--annotate shows one function whole; leave --by, --sort, "
                                      "--per-second, -n, --min and --inverted out");
     }
     if (request->detail == LOAD_ADDRESSES) {
-        return options_refuse(&line, "--annotate: is read from files; leave --addresses out");
+        return options_refuse(&line, "--annotate is read from files; leave --addresses out");
     }
     return EXIT_DONE;
 }
@@ -287,34 +287,34 @@ static int check_views(const struct report_request *request)
     if (request->has_tree + (request->callers_of != NULL) + (request->callees_of != NULL) +
             request->has_processes + (request->annotated != NULL) >
         1) {
-        return options_refuse(&line, "--tree, --callers, --callees, --processes, --annotate: are "
+        return options_refuse(&line, "--tree, --callers, --callees, --processes and --annotate are "
                                      "one view each; leave all but one out");
     }
     if (request->annotated != NULL) {
         return check_annotation(request);
     }
     if (request->is_inverted && !request->has_tree) {
-        return options_refuse(&line, "--inverted: turns a tree round; add --tree");
+        return options_refuse(&line, "--inverted turns a tree round; add --tree");
     }
     if (is_tree(request) || request->has_processes) {
         if (request->by != REPORT_BY_FUNCTION) {
             return request->has_processes
-                       ? options_refuse(&line, "--by: leave it out with --processes")
-                       : options_refuse(&line, "--by: a tree is one of functions; leave --by out");
+                       ? options_refuse(&line, "--by and --processes cannot be combined")
+                       : options_refuse(&line, "a tree is one of functions; leave --by out");
         }
         if (request->sort != REPORT_SORT_SELF) {
-            return options_refuse(&line, "--sort: a tree is by total; leave --sort out");
+            return options_refuse(&line, "a tree is by total; leave --sort out");
         }
         if (request->has_series) {
-            return options_refuse(&line, "--per-second: is for lists; leave it out");
+            return options_refuse(&line, "--per-second is for lists; leave it out");
         }
         return request->limit == ROWS_UNSAID
                    ? EXIT_DONE
-                   : options_refuse(&line, "-n: a tree has no limit of rows; --min cuts it");
+                   : options_refuse(&line, "a tree has no limit of rows; --min cuts it, not -n");
     }
     return request->min_percent == MIN_PERCENT_UNSAID
                ? EXIT_DONE
-               : options_refuse(&line, "--min: cuts trees; a list has -n");
+               : options_refuse(&line, "--min cuts trees; a list has -n");
 }
 
 int verb_report(int argc, char **argv)

@@ -483,7 +483,7 @@ def judge_verb(profctl, path, folder):
     expect(done.returncode == 0 and done.stdout == "flamegraph.html\n" and os.path.exists(f"{folder}/flamegraph.html"), f"says {done}")
     expect_same("over an older one", run(path).stdout, "flamegraph.html, in place of an older one\n")
     expect_same("the page's mode", os.stat(f"{folder}/flamegraph.html").st_mode & 0o777, 0o600)
-    for options, said in (((path, "-o", "a.png"), "ends neither in .html nor in .svg"), ((path, "-o", path + ".html", "--by", "cpu"), "is not one of"),
+    for options, said in (((path, "-o", "a.png"), "ends neither in .html nor in .svg"), ((path, "-o", path + ".html", "--by", "cpu"), "give one of"),
                           ((path, path, "-o", "a.svg"), "are compared in a page"), ((path, path, path), "two recordings at most"),
                           ((path, "-o", "-", "--open"), "--open needs a file"), ((), "name a recording")):
         done = run(*options)

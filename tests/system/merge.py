@@ -118,7 +118,7 @@ with open(path_of("text.fxt"), "w") as file:
 for arguments, status, words in (([path_of("timeless.fxt"), "-o", path_of("x.tar")], 1, "timeless.fxt does not say what time it was"),
                                  ([path_of("text.fxt"), "-o", path_of("x.tar")], 1, "text.fxt"),
                                  ([path_of("all.fxt"), "-o", path_of("x.tar")], 1, "all.fxt has recordings of several hosts"),
-                                 ([*paths, "-o", paths[0]], 2, "is one of the recordings"), ([*paths], 2, "-o: is missing"),
+                                 ([*paths, "-o", paths[0]], 2, "is one of the recordings"), ([*paths], 2, "name a file with -o"),
                                  ([*paths, "-o", path_of("x")], 2, "the name tells no format"), (["-o", "x.tar"], 2, "name recordings"),
                                  (["-", "-o", "x.tar"], 2, "standard input"), ([*paths, "-o", "/nowhere/x.tar"], 1, "/nowhere")):
     done = merge(*arguments, status=status)

@@ -55,7 +55,7 @@ done
 "$PROFCTL" --help | grep -nE '.{81}' && fail "--help: lines of more than 80 columns"
 "$BUILD_DIR/bin/cpu-profilerd" -h | cmp -s - <("$BUILD_DIR/bin/cpu-profilerd" --help) || fail "cpu-profilerd -h is not --help"
 "$BUILD_DIR/bin/cpu-profilerd" --help 2>"$WORK/err" >/dev/full && fail "cpu-profilerd --help on a full disk is no failure"
-grep -q '^cpu-profilerd: standard output: cannot be written: No space' "$WORK/err" || fail "cpu-profilerd --help on a full disk: $(cat "$WORK/err")"
+grep -q '^cpu-profilerd: standard output cannot be written: No space' "$WORK/err" || fail "cpu-profilerd --help on a full disk: $(cat "$WORK/err")"
 "$BUILD_DIR/bin/cpu-profilerd" --help | grep -nE '.{81}' && fail "cpu-profilerd --help: lines of more than 80 columns"
 "$PROFCTL" --version | grep -q '^profctl [0-9]' || fail "--version"
 
@@ -80,28 +80,30 @@ expect 2 'a verb comes first' --nonsense
 expect 2 'name a recording, such as: profctl report profile.fxt' report
 expect 2 'lock.fxt was taken as what --callers is to be' report --callers lock.fxt
 expect 2 'one recording at a time; join parts with: cat a b | profctl report -' report a b
-expect 2 '-n: x: ' report -n x a
-expect 2 '-n: -1: ' report -n -1 a
+expect 2 '-n x: ' report -n x a
+expect 2 '-n -1: ' report -n -1 a
 expect 2 'takes a value' report a -n
-expect 2 '--by: planet' report --by planet a
-expect 2 '--sort: name: is not one of self, total' report --sort name a
+expect 2 '--by planet: give one of function, .*, line$' report --by planet a
+# perf's name for it.
+expect 2 '--by comm: give one of .*; did you mean command?$' report --by comm a
+expect 2 '--sort name: give one of self, total' report --sort name a
 for percent in x -1 101 nan 1x ''; do
-    expect 2 "--min: $percent: is not a percentage" report --tree --min "$percent" a
+    expect 2 "--min $percent: give a percentage" report --tree --min "$percent" a
 done
-expect 2 '--tree, --callers, --callees, --processes, --annotate: are one view each' report --callers f --callees g a
-expect 2 '--inverted: turns a tree round; add --tree' report --inverted a
-expect 2 '--by: a tree is one of functions' report --tree --by thread a
-expect 2 '--sort: a tree is by total' report --tree --sort total a
-expect 2 '--by: leave it out with --processes' report --processes --by thread a
+expect 2 '--tree, --callers, --callees, --processes and --annotate are one view each' report --callers f --callees g a
+expect 2 '--inverted turns a tree round; add --tree' report --inverted a
+expect 2 'a tree is one of functions' report --tree --by thread a
+expect 2 'a tree is by total' report --tree --sort total a
+expect 2 '--by and --processes cannot be combined' report --processes --by thread a
 expect 2 'are one view each' report --processes --tree a
-expect 2 '--inverted: turns a tree round' report --processes --inverted a
-expect 2 '-n: a tree has no limit of rows' report --tree -n 3 a
-expect 2 '--per-second: is for lists' report --tree --per-second a
-expect 2 '--min: cuts trees' report --min 3 a
-expect 2 '--format: is missing' export a
-expect 2 '--format: pdf' export a --format pdf
-expect 2 '--by: pid: is not one of command, process, thread' export a --format folded --by pid
-expect 2 '--by: pprof has processes and threads of its own' export a --format pprof --by thread
+expect 2 '--inverted turns a tree round' report --processes --inverted a
+expect 2 'a tree has no limit of rows' report --tree -n 3 a
+expect 2 '--per-second is for lists' report --tree --per-second a
+expect 2 '--min cuts trees' report --min 3 a
+expect 2 'name a format with --format, one of folded, ' export a
+expect 2 '--format pdf: give one of folded, ' export a --format pdf
+expect 2 '--by pid: give one of command, process, thread' export a --format folded --by pid
+expect 2 'pprof has processes and threads of its own' export a --format pprof --by thread
 expect 2 'no operand' status now
 expect 2 'stop takes no operand' stop now
 expect 2 'close takes no operand' close now
@@ -213,8 +215,8 @@ done
 expect 1 "magic: no stack has a function 'main'" report "$WORK/magic" --callers main
 expect 1 "magic: no stack has a function 'main'" report "$WORK/magic" --annotate main
 expect 2 'are one view each; leave all but one out' report "$WORK/magic" --annotate main --tree
-expect 2 '--annotate: shows one function whole; leave --by' report "$WORK/magic" --annotate main --by module
-expect 2 '--annotate: is read from files' report "$WORK/magic" --annotate main --addresses
+expect 2 '--annotate shows one function whole; leave --by' report "$WORK/magic" --annotate main --by module
+expect 2 '--annotate is read from files' report "$WORK/magic" --annotate main --addresses
 expect 1 "magic: no sample was in a module 'libc'" report "$WORK/magic" --module libc
 
 # Outputs that cannot be written; nothing is left behind.
@@ -225,13 +227,13 @@ expect 1 'missing/file cannot be written: No such file' \
 expect 1 'folder is a directory' record -d 1 -o "$WORK/folder"
 expect 1 'missing/file cannot be written: No such file.*make that folder first' record -d 1 -o "$WORK/missing/file"
 "$PROFCTL" dump "$WORK/magic" 2>"$WORK/err" >/dev/full && fail "a full disk is no failure"
-grep -q '^profctl: standard output: cannot be written: No space' "$WORK/err" ||
+grep -q '^profctl: standard output cannot be written: No space' "$WORK/err" ||
     fail "a full disk: says '$(cat "$WORK/err")'"
 "$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded" || fail "export -o: status $?"
 [ -e "$WORK/folded" ] || fail "export -o: no file"
 ln -s magic "$WORK/link"
 cp "$WORK/magic" "$WORK/kept"
-expect 2 "link: is the recording itself; name another file" export "$WORK/magic" --format folded -o "$WORK/link"
+expect 2 "link is the recording itself; name another file" export "$WORK/magic" --format folded -o "$WORK/link"
 cmp -s "$WORK/magic" "$WORK/kept" || fail "export has replaced the recording"
 "$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded.gz" || fail "export -o .gz: status $?"
 gzip -dc "$WORK/folded.gz" | cmp -s - "$WORK/folded" || fail "export -o .gz is not compressed, or something else"
@@ -294,7 +296,7 @@ if [ "$limit" -lt 510 ]; then
     grep -q warning "$WORK/out" && fail "check of a deep config with auto warns: $(cat "$WORK/out")"
 fi
 echo '{"targets": {"pids": [1]}}' >"$WORK/targets.json"
-expect 1 'targets.json: targets: stand against the command' \
+expect 1 'targets.json: targets: cannot be combined with a command' \
     record -o "$WORK/profile.fxt" --config "$WORK/targets.json" -- true
 expect 1 'bad.json: frequency_hz: ' start --config "$WORK/bad.json"
 

@@ -476,11 +476,11 @@ def check_folder():
 
 def check_usage():
     path = make(path_of("usage.fxt"), 4)
-    for arguments, words in ((["--to", "http://127.0.0.1:1"], "name recordings"), ([path], "--to: is missing"),
+    for arguments, words in ((["--to", "http://127.0.0.1:1"], "name recordings"), ([path], "name the store's address with --to"),
                              ([path, "--folder", FOLDER, "--to", "http://h"], "name recordings, or with"),
                              ([path, "--to", "ftp://h"], "is no address of http"), ([path, "--to", "http://"], "is no address"),
                              ([path, "--to", "http://h/a b"], "has a space"), ([path, "--to", "http://h", "--window", "2h"], "1s to 1h"),
-                             ([path, path, "--to", "http://h", "--progress", "x"], "is of one recording"),
+                             ([path, path, "--to", "http://h", "--progress", "x"], "--progress takes one recording"),
                              ([path, "--to", "http://h", "--max-bytes", "4X"], "no number of bytes")):
         _, said = push(*arguments, status=2)
         if words not in said:

@@ -144,7 +144,7 @@ grep -q "^profctl: -p $idle did not run; nothing was recorded; $WORK/none.fxt is
 
 # A standard stream that is closed is no reason to lose what was recorded: its number is no file's.
 expect_status 1 profctl record -d 0.2 -o "$WORK/closed.fxt" >&- 2>"$WORK/err"
-grep -q '^profctl: standard output: cannot be written' "$WORK/err" || fail "record without standard output says: $(cat "$WORK/err")"
+grep -q '^profctl: standard output cannot be written' "$WORK/err" || fail "record without standard output says: $(cat "$WORK/err")"
 profctl record -d 0.2 -o "$WORK/closed.fxt" 2>&- >/dev/null || fail "record without standard error"
 expect_status 0 profctl export "$WORK/closed.fxt" --format folded -o "$WORK/closed.folded" >&- 2>"$WORK/err"
 profctl report "$WORK/closed.fxt.old" >/dev/null && profctl report "$WORK/closed.fxt" >/dev/null || fail "what was recorded is not there"

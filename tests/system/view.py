@@ -129,7 +129,7 @@ def main():
         done = subprocess.run([profctl, "view", recording, "--in", "perfetto"], capture_output=True, text=True)
         expect(done.returncode == 1 and "port 9001 is in use" in done.stderr, f"says {done.stderr!r}")
     done = subprocess.run([profctl, "view", recording, "--in", "hotspot"], capture_output=True, text=True)
-    expect(done.returncode == 2 and "--in: hotspot: is not one of firefox" in done.stderr, f"says {done.stderr!r}")
+    expect(done.returncode == 2 and "--in hotspot: give one of firefox" in done.stderr, f"says {done.stderr!r}")
     sys.exit(1 if failures else 0)
 
 

@@ -156,7 +156,7 @@ TEST(refuses_targets_beside_a_command)
     assert_int_equal(
         record_config_build("{\"targets\":{\"pids\":[1]}}", &request, 42, &text, &fault), -EINVAL);
     assert_null(text);
-    assert_contains(fault.text, "targets: stand against the command");
+    assert_contains(fault.text, "targets: cannot be combined with a command");
 }
 
 TEST(finds_the_pids_that_are_targets)
