@@ -15,6 +15,7 @@
 #include "tree_print.h"
 #include "verbs.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,18 +150,75 @@ static bool is_tree(const struct report_request *request)
     return request->has_tree || request->callers_of != NULL || request->callees_of != NULL;
 }
 
+/*
+ * The names of frames that samples have. The profile also holds frames from before its functions
+ * without names were known. Returned: free(). NULL when there is no memory.
+ */
+static const char **list_names(const struct profile *profile, size_t *ret_count)
+{
+    size_t frame_count = profile->frames.item_count;
+    cleanup_(freep) bool *is_used = calloc(frame_count + 1, sizeof *is_used);
+    cleanup_(freep) bool *is_seen = calloc(profile->chains.item_count + 1, sizeof *is_seen);
+    const char **names = calloc(frame_count + 1, sizeof *names);
+    *ret_count = 0;
+    for (size_t i = 0; i < profile->sample_count && is_used != NULL && is_seen != NULL; i++) {
+        uint32_t number = profile->samples[i].chain;
+        size_t count = 0;
+        const uint32_t *chain = profile_chain(profile, number, &count);
+        for (size_t at = 0; at < count && !is_seen[number]; at++) {
+            is_used[chain[at]] = true;
+        }
+        is_seen[number] = true;
+    }
+    for (size_t i = 0; i < frame_count && names != NULL && is_used != NULL; i++) {
+        if (is_used[i]) {
+            names[(*ret_count)++] =
+                profile_text(profile, profile_frame(profile, (uint32_t)i)->name);
+        }
+    }
+    return names;
+}
+
+/* The function without a name that has the address of "app+0x1234". False: there is none. */
+static bool find_nameless(const struct profile *profile, const char *wanted,
+                          const char **ret_module, uint64_t *ret_start)
+{
+    for (size_t i = 0; i < profile->unnamed.addresses.item_count; i++) {
+        const struct unnamed_function *function = &profile->unnamed.functions[i];
+        size_t size_bytes = 0;
+        const struct inline_address *address =
+            intern_bytes(&profile->unnamed.addresses, (uint32_t)i, &size_bytes);
+        const char *module = profile_text(profile, profile->modules[address->module].basename);
+        if (unnamed_is_name(wanted, module)) {
+            uint64_t vaddr = strtoull(wanted + strlen(module) + 1, NULL, 16);
+            if (vaddr >= function->start && vaddr < function->end) {
+                *ret_module = module;
+                *ret_start = function->start;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Says which functions have the name in theirs, or one like it. */
 static int complain_no_function(const struct report_request *request, const struct profile *profile,
                                 const char *function)
 {
-    size_t count = profile->frames.item_count;
-    cleanup_(freep) const char **names = calloc(count + 1, sizeof *names);
+    size_t count = 0;
+    cleanup_(freep) const char **names = list_names(profile, &count);
     const char *longer = NULL;
-    for (size_t i = 0; i < count && names != NULL; i++) {
-        names[i] = profile_text(profile, profile_frame(profile, (uint32_t)i)->name);
-        longer = longer == NULL && strstr(names[i], function) != NULL ? names[i] : longer;
+    const char *module = NULL;
+    uint64_t start = 0;
+    for (size_t i = 0; i < count && longer == NULL; i++) {
+        longer = strstr(names[i], function) != NULL ? names[i] : NULL;
     }
     const char *like = names == NULL ? NULL : suggest_word(function, names, count);
+    if (find_nameless(profile, function, &module, &start)) {
+        return complain("%s: no stack has a function '%s'; the one with that address is "
+                        "%s+0x%" PRIx64,
+                        request->path, function, module, start);
+    }
     if (longer != NULL) {
         return complain("%s: no stack has a function '%s'; did you mean %s, or '*%s*'?",
                         request->path, function, longer, function);

@@ -79,6 +79,12 @@ def main():
     tree = json.loads(run(PROFCTL, "report", "--json", "--callers", leaf, recording))["tree"]
     expect("callers", [(node["name"], node["total"]) for node in tree if node["depth"] == 2], [(last, 4), ("named", 1)])
 
+    # An address within a function is no name of it: what is, is said.
+    inside = f"app+{places['leaf'][0] + 2:#x}"
+    done = subprocess.run((PROFCTL, "report", "--callers", inside, recording), capture_output=True, text=True)
+    expect("an address within", (done.returncode, done.stderr),
+           (1, f"profctl: {recording}: no stack has a function '{inside}'; the one with that address is {leaf}\n"))
+
     # Debugging information of the same build has names; then those count.
     shutil.copy(APP, PATH)
     named = {"leaf": (5, 5), "last": (0, 4), "named": (0, 5), "main": (0, 5), "app+0xfff0": (1, 1)}
