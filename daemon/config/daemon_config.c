@@ -306,8 +306,11 @@ struct session_limits daemon_config_limits(const struct daemon_config *config, u
 /* "root, 1 other user and the members of 2 groups": what the lists allow. */
 static void describe_listed(const struct daemon_config *config, char *into, size_t into_bytes)
 {
-    size_t uids = config->allowed_uids.count;
     size_t gids = config->allowed_gids.count;
+    size_t uids = 0; /* but root's, which is said anyway */
+    for (size_t i = 0; i < config->allowed_uids.count; i++) {
+        uids += config->allowed_uids.ids[i] != 0;
+    }
     char users[40] = "";
     char groups[48] = "";
     if (uids > 0) {
