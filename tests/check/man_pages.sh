@@ -51,6 +51,17 @@ for verb in $verbs; do
     done
 done
 
+# Each name in brackets that stands in the place of one is explained, and so is each column of a report.
+texts=$(for page in "$pages"/profctl*.1; do render "$page"; done)
+markers=$(find client -name '*.[ch]' -exec grep -hoE '"\[[a-z][a-z ]*\]"' {} + | tr -d '"' | sort -u | grep -vxF '[hidden]') # of a log
+[ "$(wc -l <<<"$markers")" -ge 10 ] || complain "too few markers are found: $markers"
+while read -r marker; do
+    grep -qF "$marker" <<<"$texts" || complain "no page of profctl explains $marker"
+done <<<"$markers"
+for column in self total root cut processes; do
+    grep -qE "^\.(Pq )?Sy $column( |\$)" man/profctl-report.1.in || complain "profctl-report(1): does not explain the column '$column'"
+done
+
 # The library's functions, and what each comment of its header says of them.
 functions=$(grep -oE '^[a-z][a-z ]*\*?profctl_[a-z_]+\(' client/include/profctl.h | grep -oE 'profctl_[a-z_]+' | sort)
 text=$(render "$pages/libprofctl.3")
