@@ -101,6 +101,7 @@ record_says='^([0-9]+ samples) in ([0-9.]+ s), '
 told=$(head -n 2 "$WORK/report" | tr '\n' ' ')
 [[ $told == *", ${BASH_REMATCH[2]} at "*"; ${BASH_REMATCH[1]}, "* ]] ||
     fail "record and report tell another length: $(head -n 1 "$WORK/out"), $told"
+[[ $told == "$(uname -n) (Linux $(uname -r)), "* ]] || fail "the file is of another machine: $told"
 [ -s "$WORK/err" ] && fail "record ends as it was asked to and says: $(cat "$WORK/err")"
 
 # A file of one's own keeps its mode. Another user may have made one to have its mode given to the recording: none of
@@ -193,7 +194,30 @@ lines = summary.replace("\r", "").splitlines()
 assert max(map(len, lines)) <= 80 and any(line.startswith("total ") for line in lines), summary
 PYTHON
 
-# Without room not even the first bytes are kept.
+# Of a recorder that is killed, what it had fetched is left, and is a recording.
+run_in_background profctl record -p "$busy" -o "$WORK/killed.fxt" >/dev/null 2>&1
+recorder=$BACKGROUND_PID
+has_fetched() {
+    profctl report --json "$WORK"/killed.fxt.partial-* 2>/dev/null | grep -q '^{"samples":[1-9]'
+}
+wait_until 60 has_fetched || fail "record fetches nothing"
+kill -KILL "$recorder"
+wait "$recorder" 2>/dev/null
+[ ! -e "$WORK/killed.fxt" ] || fail "a recorder that was killed has given the file its name"
+has_fetched || fail "what a killed recorder leaves is no recording"
+
+# A command that goes on when the recording ends is named with its pid.
+profctl record -d 0.2 -o "$WORK/goes_on.fxt" -- sleep 600 >"$WORK/out" 2>"$WORK/err" || [ ! -e "$WORK/goes_on.fxt" ] ||
+    fail "record of a command that goes on: $(cat "$WORK/err")"
+pid=$(sed -n 's/^sleep: still runs, as pid \([0-9]*\)$/\1/p' "$WORK/out" "$WORK/err")
+[ "$(cat "/proc/$pid/comm")" = sleep ] || fail "of a command that goes on record says: $(cat "$WORK/out" "$WORK/err")"
+kill "$pid"
+
+# Where room runs out, what there was room for is kept. Without any not even the first bytes are.
+expect_status 1 sh -c 'trap "" XFSZ; ulimit -f 8; exec profctl record -d 0.5 -o "$0"' "$WORK/half.fxt" >/dev/null 2>"$WORK/err"
+left=$(compgen -G "$WORK/half.fxt.partial-*") || fail "nothing is kept of a recording without room: $(cat "$WORK/err")"
+[ "$(cat "$WORK/err")" = "profctl: $WORK/half.fxt cannot be written: File too large; what was recorded so far is kept in $left" ] ||
+    fail "record without room says: $(cat "$WORK/err")"
 for name in full.fxt full.fxt.gz; do
     status=0
     (

@@ -94,7 +94,7 @@ work 0.5
 profctl status >"$WORK/status.out" || fail "status"
 grep -Eq '^  owner +.*, detached$' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
 grep -Eq '^  ends +by itself in [0-9]+ s' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
-grep -Eq '^  unread +[0-9.]+ [KM]iB of ' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
+grep -Eq '^  unread +[0-9.]+ [KM]iB of .*, in buffers of one CPU each$' "$WORK/status.out" || fail "status: $(cat "$WORK/status.out")"
 stop_session
 expect_json "$WORK/stop.json" "d['stopped_by'] == 'client'" "stop does not say who"
 refused 'the session is not running' profctl stop
@@ -138,7 +138,8 @@ work 0.3
 profctl read --native -o /dev/stdout 2>"$WORK/err" | cat >"$WORK/c.fxt"
 [ "${PIPESTATUS[0]}" -eq 0 ] || fail "the third read: $(cat "$WORK/err")"
 stop_session
-profctl read --native -o - >"$WORK/d.fxt" 2>/dev/null || fail "the fourth read"
+profctl read --native -o - >"$WORK/d.fxt" 2>"$WORK/err" || fail "the fourth read"
+grep -Eq '^[0-9]+ kept samples are not in this file; earlier reads have them$' "$WORK/err" || fail "the last of four reads says: $(cat "$WORK/err")"
 expect_kept "$WORK/a.fxt" "$WORK/b.fxt.gz" "$WORK/c.fxt" "$WORK/d.fxt"
 gzip -dk "$WORK/b.fxt.gz"
 cat "$WORK"/{a,b,c,d}.fxt >"$WORK/all.fxt"

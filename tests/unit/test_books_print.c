@@ -41,12 +41,16 @@ TEST(prints_a_line_a_cpu_and_a_total)
     assert_printed("{\"cpus\":[{\"cpu\":0,\"expected\":1000,\"received\":900,\"missed\":10,"
                    "\"idle\":90,\"unexplained\":-10}],\"total\":{\"expected\":1000,"
                    "\"received\":900,\"missed\":10,\"idle\":90,\"unexplained\":-10},"
-                   "\"idle_source\":\"switches\",\"truncated_stacks\":3}",
+                   "\"idle_source\":\"switches\",\"truncated_stacks\":34,\"stitched_stacks\":2}",
                    "  cpu  expected  received  missed  idle  unexplained\n"
                    "    0      1000       900      10    90          -10\n"
                    "total      1000       900      10    90          -10\n"
                    "idle time source: context switches\n"
-                   "3 stacks incomplete\n");
+                   "34 stacks incomplete\n"
+                   "2 of them repaired from earlier samples of their threads\n");
+    assert_true(prints("{\"truncated_stacks\":1,\"stitched_stacks\":1}",
+                       "\n1 stack incomplete\n"
+                       "1 of them repaired from earlier samples of its thread\n"));
 }
 
 TEST(books_of_older_daemons_lack_columns)
