@@ -253,7 +253,7 @@ static void ask_all(struct naming *naming)
     size_t count = 0;
     for (size_t i = 0; i < naming->places.count; i++) {
         struct naming_place *place = &naming->places.all[i];
-        if (place->ask != NULL) {
+        if (place->ask != NULL && naming_place_takes_turn(place)) {
             asked[count] = place;
             questions[count++] =
                 (struct naming_question){.process = place->process, .ask = place->ask};
@@ -288,6 +288,9 @@ void naming_ask(struct naming *naming)
     if (naming->unlooked_count > 0) {
         (void)complain("names: %zu more were not looked at, since files of others do not answer",
                        naming->unlooked_count);
+    }
+    for (size_t i = 0; i < naming->places.count; i++) {
+        naming->places.all[i].pause = 1; /* these have run for a while */
     }
     ask_all(naming);
     say_left(naming);

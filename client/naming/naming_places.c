@@ -11,7 +11,19 @@
 
 #include <fcntl.h>
 
-#define PARTS 2 /* half of what other users leave */
+#define PARTS     2  /* half of what other users leave */
+#define PAUSE_MAX 63 /* turns */
+
+bool naming_place_takes_turn(struct naming_place *place)
+{
+    if (place->left > 0) {
+        place->left--;
+        return false;
+    }
+    place->left = place->pause;
+    place->pause = place->pause >= PAUSE_MAX ? PAUSE_MAX : 2 * place->pause + 1;
+    return true;
+}
 
 void naming_places_done(struct naming_places *places)
 {

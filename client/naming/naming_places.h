@@ -15,9 +15,15 @@ struct naming_places {
         struct naming_process process; /* folder owned */
         naming_ask_fn *ask;            /* NULL: it is asked no more */
         bool is_new;                   /* nothing was said of it yet */
+        unsigned pause;                /* turns that it leaves out after the next one */
+        unsigned left;                 /* turns that it still leaves out */
     } all[NAMING_PROCESSES_MAX];
     size_t count;
 };
+
+/* Whether it is this place's turn. After each turn it leaves out more of them: 0, 1, 3, 7, .. A map
+ * that is written anew costs names (docs/languages.md), and code is made ever more rarely. */
+bool naming_place_takes_turn(struct naming_place *place);
 
 void naming_places_done(struct naming_places *places);
 

@@ -240,7 +240,8 @@ static void made_code(const struct profile *profile, const struct summary *summa
     const char *command = profile_text(profile, summary->made_command);
     const char *remedy = summary->is_made_named
                              ? "other code of it has names; this was made before its map was "
-                               "begun, or is not in that"
+                               "begun, or ran just before its map was written anew, or is not in "
+                               "that"
                              : doctor_name_made_code(command);
     write_share(file, profile, summary, summary->made_count);
     (void)fputs(" in code without names that a program made ([anon], [jit]), most in '", file);

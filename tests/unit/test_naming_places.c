@@ -170,3 +170,13 @@ TEST(asks_what_a_command_starts_later_and_says_how_many_it_left)
     naming = naming_free(naming);
     assert_int_equal(fclose(said), 0);
 }
+
+TEST(asks_ever_more_rarely)
+{
+    struct naming_place place = {.ask = naming_jvm_ask};
+    char turns[33] = "";
+    for (size_t i = 0; i < sizeof turns - 1; i++) {
+        turns[i] = naming_place_takes_turn(&place) ? 'x' : '.';
+    }
+    assert_string_equal(turns, "xx.x...x.......x...............x");
+}

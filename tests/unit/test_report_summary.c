@@ -414,10 +414,11 @@ TEST(names_the_switch_that_brings_the_names_of_made_code)
     add_symbol(recording, "", "[jit] (pid 7)", "0x1000", "js", 16);
     add_lines(recording, "sample 1 7 1 0x1001; sample 2 7 1 0x1801");
     add_books(recording, 100, 2, 0, 0);
-    assert_doubts_of(load_recording(recording),
-                     "50.0 % of the samples were in code without names that a program made "
-                     "([anon], [jit]), most in 'node': other code of it has names; this was made "
-                     "before its map was begun, or is not in that\n");
+    assert_doubts_of(
+        load_recording(recording),
+        "50.0 % of the samples were in code without names that a program made "
+        "([anon], [jit]), most in 'node': other code of it has names; this was made "
+        "before its map was begun, or ran just before its map was written anew, or is not in that\n");
     assert_doubts(MADE("x\033[1m"), 1, 0,
                   MADE_BY("x?[1m") "a map /tmp/perf-PID.map or a jitdump would name it\n");
 }
