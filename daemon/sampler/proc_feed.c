@@ -13,6 +13,7 @@
 #include "proc_feed.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "proc_pool.h"
 #include "process_notes.h"
 #include "seeded_hash.h"
@@ -22,6 +23,11 @@
 #define PLACE_COUNT     1024
 #define TELL_STEPS_MAX  16384 /* mappings and threads that are told in a round: some 5 ms */
 #define REREAD_MOST_LOG 6 /* a process is read again every 64 s, however useless it was before */
+
+/* A command line is read again after 10 ms, 20 ms, ... 640 ms. */
+#define COMMAND_RETRY_NS  (10 * NS_PER_MS)
+#define COMMAND_TRIES_MAX 7
+#define RETRIES_MAX       ((size_t)64)
 
 enum news {
     NEWS_NONE,
@@ -42,6 +48,7 @@ struct reread_note {
     uint64_t next_scan_ns;      /* not read again before this */
     uint64_t identity_asked_ns; /* when it was asked for last; 0: never */
     uint8_t useless_count;      /* readings in a row that found nothing new */
+    uint8_t command_tries;      /* readings that found no command line */
 };
 
 struct proc_feed {
@@ -66,6 +73,11 @@ struct proc_feed {
     struct reading_list waiting; /* until sideband has come as far */
     size_t waiting_bytes;        /* of both */
     size_t steps_left;           /* of this round */
+    struct {
+        int32_t pid;
+        uint64_t due_ns;
+    } retries[RETRIES_MAX]; /* of command lines */
+    size_t retry_count;
 
     bool listing;              /* a walk has begun */
     struct proc_reading *list; /* of a walk */
@@ -189,6 +201,7 @@ static struct reread_note *note_of(struct proc_feed *readings, const struct proc
         note->exec_ns = process->exec_ns;
         note->identity_asked_ns = 0;
         note->useless_count = 0;
+        note->command_tries = 0;
     }
     return note;
 }
@@ -389,6 +402,32 @@ static uint64_t whole_to(const struct proc_reading *reading, const struct proces
     return part->mapping_count == 0 ? 0 : part->mappings[part->mapping_count - 1].end;
 }
 
+/*
+ * The kernel tells of an exec before the new program has its arguments: until then its command line
+ * is empty, as some programs' is for good. So it is read again some times.
+ */
+static void retry_command(struct proc_feed *readings, const struct process *process,
+                          uint64_t time_ns)
+{
+    struct reread_note *note = note_of(readings, process);
+    if (note->command_tries < COMMAND_TRIES_MAX && readings->retry_count < RETRIES_MAX) {
+        readings->retries[readings->retry_count].pid = process->pid;
+        readings->retries[readings->retry_count++].due_ns =
+            time_ns + (COMMAND_RETRY_NS << note->command_tries++);
+    }
+}
+
+static void ask_commands_again(struct proc_feed *readings, uint64_t time_ns)
+{
+    for (size_t i = readings->retry_count; i > 0; i--) {
+        if (readings->retries[i - 1].due_ns <= time_ns) {
+            (void)proc_pool_ask(readings->reader, PROC_AGAIN, PROC_PART_COMMAND,
+                                readings->retries[i - 1].pid);
+            readings->retries[i - 1] = readings->retries[--readings->retry_count];
+        }
+    }
+}
+
 /* Tells of the command line that a reading has, once it is merged. */
 static void tell_command(struct proc_feed *readings, const struct proc_reading *reading,
                          struct process *process)
@@ -405,7 +444,11 @@ static bool tell_part(struct proc_feed *readings, struct proc_reading *reading)
     struct process_scan part = reading->scan;
     if (reading->part == PROC_PART_COMMAND) {
         readings->steps_left--;
-        tell_command(readings, reading, process_table_command(readings->processes, &part));
+        struct process *process = process_table_command(readings->processes, &part);
+        tell_command(readings, reading, process);
+        if (process != NULL && part.command_bytes == 0) {
+            retry_command(readings, process, part.end_ns);
+        }
         return true;
     }
     const size_t left = part.mapping_count - reading->told_count;
@@ -497,6 +540,7 @@ static void take_process(struct proc_feed *readings, struct proc_reading *readin
 bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns)
 {
     struct proc_reading *reading;
+    ask_commands_again(readings, reached_ns);
     bool any = tell(readings, reached_ns);
     while (readings->waiting_bytes < PROC_POOL_BYTES_MAX && readings->steps_left > 0 &&
            (reading = proc_pool_next(readings->reader)) != NULL) {

@@ -5,7 +5,10 @@
 #include "proc_feed.h"
 #include "waiting_child.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
 
 struct world {
     struct process_table *processes;
@@ -58,6 +61,75 @@ static enum reading_state ask(struct world *world, int32_t pid)
         apply(world);
     }
     return state;
+}
+
+/* A child whose command line is empty until `go_fd` has a byte, as that of a program in the midst
+ * of an exec. */
+static pid_t start_nameless_child(const int go[2])
+{
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char *name = program_invocation_name; /* the memory of argv[0] */
+        char first = name[0];
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        memset(name, 0, strlen(name));
+        if (write(ready[1], "y", 1) == 1 && read(go[0], &byte, 1) == 1) {
+            name[0] = first;
+            (void)pause();
+        }
+        _exit(1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    return child;
+}
+
+static void note_command(struct process *process, void *userdata)
+{
+    (void)process;
+    *(bool *)userdata = true;
+}
+
+static void apply_until_now(struct world *world)
+{
+    proc_feed_begin_round(world->readings);
+    (void)proc_feed_apply(world->readings, clock_ns(CLOCK_BOOTTIME));
+    (void)poll(NULL, 0, 1);
+}
+
+TEST(reads_a_command_line_again_that_an_exec_has_not_made_yet)
+{
+    struct world world = begin(NULL);
+    bool has_command = false;
+    int go[2];
+    assert_int_equal(pipe(go), 0);
+    pid_t child = start_nameless_child(go);
+    proc_feed_read_commands(world.readings,
+                            &(struct command_right){.is_given = true, .uid = getuid()},
+                            note_command, &has_command);
+    assert_int_equal(ask(&world, child), READING_CAME);
+    process_table_comm(world.processes, child, child, "new", true, clock_ns(CLOCK_BOOTTIME));
+    const struct process *process = process_table_find(world.processes, child, TIME_OPEN_NS);
+    assert_non_null(process);
+    proc_feed_ask_command(world.readings, process);
+    for (int i = 0; i < 20; i++) {
+        apply_until_now(&world);
+    }
+    assert_false(has_command);
+    assert_int_equal(write(go[1], "g", 1), 1);
+    while (!has_command) {
+        apply_until_now(&world);
+    }
+    assert_non_null(process->command);
+    end_child(child);
+    (void)close(go[0]);
+    (void)close(go[1]);
+    end(&world);
 }
 
 TEST(a_walk_finds_everybody_and_ends_who_is_gone)
