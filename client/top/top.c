@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define TICK_MS          1000
+#define BATCH_READ_NS    (NS_PER_S / 4)
 #define FIRST_SAMPLES_NS (3 * NS_PER_S) /* a quiet session is printed after that */
 
 /* Waits until the session runs or has failed. Returns its state. */
@@ -43,6 +44,7 @@ struct batch {
     uint64_t printed_count;
     uint64_t next_ns; /* when to print */
     uint64_t began_ns;
+    struct top_first_look first;
     struct fault fault; /* why it is over; code 0: all was printed */
 };
 
@@ -59,6 +61,8 @@ static void print_look(struct batch *batch)
                   .filter = request->filter},
         .limit = request->limit,
         .window_ns = request->window_ns,
+        .pending_count = top_history_pending(&batch->session.history,
+                                             top_intake_sample_count(batch->session.intake)),
     };
     page_describe(stdout, false, &page);
     int r = top_history_difference(&batch->session.history, &books);
@@ -74,13 +78,19 @@ static void print_look(struct batch *batch)
     }
 }
 
-/* A look that would be empty waits for the first samples, which need their names. */
-static bool is_due(const struct batch *batch, uint64_t now_ns)
+/* The first look waits for the samples that were taken until then, which need their names. One that
+ * would be empty waits for the first samples. */
+static bool is_due(struct batch *batch, uint64_t now_ns)
 {
     struct top_sums sums;
+    if (now_ns < batch->next_ns ||
+        (batch->printed_count == 0 &&
+         !top_first_look_is_due(&batch->first, &batch->session.history, clock_ns(CLOCK_BOOTTIME),
+                                top_intake_sample_count(batch->session.intake)))) {
+        return false;
+    }
     top_model_sum(top_intake_model(batch->session.intake), &sums);
-    return now_ns >= batch->next_ns &&
-           (sums.sample_count > 0 || now_ns >= batch->began_ns + FIRST_SAMPLES_NS);
+    return sums.sample_count > 0 || now_ns >= batch->began_ns + FIRST_SAMPLES_NS;
 }
 
 static void print_once(struct batch *batch)
@@ -113,6 +123,7 @@ static int print_looks(const struct top_request *request, struct top_source *sou
         .request = request,
         .began_ns = now_ns,
         .next_ns = now_ns + request->interval_ns,
+        .first = {.due_ns = clock_ns(CLOCK_BOOTTIME) + request->interval_ns},
     };
     if (top_session_init(&batch.session, source, request->window_ns) < 0) {
         (void)fault_set(&batch.fault, ENOMEM, "there is not enough memory");
@@ -148,8 +159,9 @@ int top_run(struct top_request *request)
     if (status != EXIT_DONE) {
         return status;
     }
-    int r = top_source_new(request->record.socket_path, config,
-                           min_u64(request->interval_ns, NS_PER_S), &source);
+    int r =
+        top_source_new(request->record.socket_path, config,
+                       min_u64(request->interval_ns, is_batch ? BATCH_READ_NS : NS_PER_S), &source);
     if (r < 0) {
         return complain("top: cannot begin: %s", strerror(-r));
     }

@@ -21,6 +21,11 @@ static uint64_t count_of(const cJSON *object, const char *name)
     return (uint64_t)count;
 }
 
+static uint64_t less(uint64_t count, uint64_t before)
+{
+    return count > before ? count - before : 0;
+}
+
 void top_books_done(struct top_books *books)
 {
     free(books->cpus);
@@ -54,6 +59,8 @@ int top_books_read(const cJSON *books, const char *session, uint64_t time_ns, st
     if (read.cpus == NULL) {
         return -ENOMEM;
     }
+    const uint64_t other = count_of(total, "filtered") + read.dropped;
+    read.wanted = less(count_of(total, "received"), other);
     (void)snprintf(read.session, sizeof read.session, "%s", session);
     cJSON_ArrayForEach(cpu, cpus)
     {
@@ -107,9 +114,22 @@ void top_history_add(struct top_history *history, struct top_books *books)
     *books = (struct top_books){0};
 }
 
-static uint64_t less(uint64_t count, uint64_t before)
+bool top_first_look_is_due(struct top_first_look *look, const struct top_history *history,
+                           uint64_t now_ns, uint64_t taken_count)
 {
-    return count > before ? count - before : 0;
+    const struct top_books *newest =
+        history->count == 0 ? NULL : &history->points[history->count - 1];
+    if (!look->is_counted && newest != NULL && newest->time_ns >= look->due_ns) {
+        look->is_counted = true;
+        look->wanted_count = newest->wanted;
+    }
+    return (look->is_counted && taken_count >= look->wanted_count) ||
+           now_ns >= look->due_ns + TOP_FIRST_LOOK_NS;
+}
+
+uint64_t top_history_pending(const struct top_history *history, uint64_t taken_count)
+{
+    return history->count == 0 ? 0 : less(history->points[history->count - 1].wanted, taken_count);
 }
 
 /* The same CPU before, or all zero. CPUs mostly stand at the same place. */

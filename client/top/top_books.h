@@ -29,6 +29,7 @@ struct top_books {
     uint64_t lost;
     uint64_t missed;      /* with those that are throttled */
     uint64_t dropped;     /* samples */
+    uint64_t wanted;      /* samples since the session's beginning that are or will be handed out */
     struct top_cpu *cpus; /* owned */
     size_t cpu_count;
 };
@@ -50,6 +51,23 @@ struct top_history {
 void top_history_add(struct top_history *history, struct top_books *books);
 void top_history_done(struct top_history *history);
 
+/* When the first look may be printed: the daemon keeps samples back while it reads their files. All
+ * zero but `due_ns`, by CLOCK_BOOTTIME, is one that waits. */
+#define TOP_FIRST_LOOK_NS UINT64_C(3000000000) /* it is printed so long after that in any case */
+struct top_first_look {
+    uint64_t due_ns;
+    uint64_t wanted_count; /* samples that were taken until it was due */
+    bool is_counted;       /* the next books say no more of it */
+};
+
+/* Whether `taken_count` samples of the session are all that were taken until the look was due. */
+bool top_first_look_is_due(struct top_first_look *look, const struct top_history *history,
+                           uint64_t now_ns, uint64_t taken_count);
+
+/* How many samples of the session, by the newest books, are not among `taken_count`. */
+uint64_t top_history_pending(const struct top_history *history, uint64_t taken_count);
+
 /* What has come between the first and the last; of one alone since its session's beginning; all
- * zero of none. Returns 0, or -ENOMEM. top_books_done() releases it. */
+ * zero of none. `wanted` is that of the last. Returns 0, or -ENOMEM. top_books_done() releases it.
+ */
 int top_history_difference(const struct top_history *history, struct top_books *ret);

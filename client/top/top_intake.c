@@ -47,6 +47,7 @@ struct top_intake {
     uint32_t generation; /* of the model, that `functions` and `processes` are of */
     uint32_t *stack;     /* owned; of the sample at hand */
     size_t stack_capacity;
+    uint64_t sample_count;   /* that have come */
     uint64_t made_bytes_max; /* of the live profile, before it is made anew */
     bool is_frozen;
 };
@@ -82,6 +83,11 @@ struct top_intake *top_intake_free(struct top_intake *intake)
 const struct top_model *top_intake_model(const struct top_intake *intake)
 {
     return intake->model;
+}
+
+uint64_t top_intake_sample_count(const struct top_intake *intake)
+{
+    return intake->sample_count;
 }
 
 uint64_t top_intake_made_bytes(const struct top_intake *intake)
@@ -226,6 +232,7 @@ static int resolve(struct top_intake *intake, bool has_ended)
 {
     const struct profile *profile = live_profile_get(intake->live);
     int r = live_profile_resolve(intake->live, has_ended);
+    intake->sample_count += profile->sample_count;
     if (intake->generation != top_model_generation(intake->model)) {
         intake->generation = top_model_generation(intake->model);
         forget_numbers(intake);

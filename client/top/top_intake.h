@@ -39,6 +39,9 @@ int top_intake_settle(struct top_intake *intake, uint64_t now_ns, bool is_frozen
 /* Borrowed. */
 const struct top_model *top_intake_model(const struct top_intake *intake);
 
+/* Samples of all sessions that have come with their stacks. */
+uint64_t top_intake_sample_count(const struct top_intake *intake);
+
 struct top_kept {
     uint64_t span_ns; /* how long ago the oldest samples came */
     uint64_t size_bytes;

@@ -13,23 +13,28 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
 #define NUMBERS_WIDTH ((size_t)28) /* of the columns before the texts, with the gap behind them */
-#define GAP_WIDTH     ((size_t)2)
+/* As in sentences of report: a share of so many is within 5 points, in 19 of 20 looks. */
+#define FEW_SAMPLES       385
+#define POINTS_OF_SAMPLES (1.96 * 50)
+#define GAP_WIDTH         ((size_t)2)
 
 static void print_head(const struct page *page, const struct top_print *print,
                        const struct top_sums *sums)
 {
     const struct top_books *books = print->books;
     char clock[16];
+    char count[TEXT_COUNT_BYTES];
     time_t now = time(NULL);
     struct tm local = {0};
     struct top_cpu all = {0};
     (void)localtime_r(&now, &local);
     (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
-    (void)fprintf(page->file, "%s: %" PRIu64 " samples in %.1f s", clock, sums->sample_count,
+    (void)fprintf(page->file, "%s: %s in %.1f s", clock, text_samples(sums->sample_count, count),
                   (double)sums->span_ns / (double)NS_PER_S);
     if (books->period_ns > 0) {
         (void)fprintf(page->file, " at %.0f Hz", (double)NS_PER_S / (double)books->period_ns);
@@ -42,8 +47,18 @@ static void print_head(const struct page *page, const struct top_print *print,
                   percent_of(all.busy, all.expected));
     (void)fprintf(page->file,
                   "ticks: %" PRIu64 " lost, %" PRIu64 " missed, %" PRIu64
-                  " dropped; stacks: %" PRIu64 " truncated\n\n",
+                  " dropped; stacks: %" PRIu64 " truncated\n",
                   books->lost, books->missed, books->dropped, sums->truncated_count);
+    if (print->pending_count > 0) {
+        (void)fprintf(page->file, "%s not handed out yet\n",
+                      text_samples(print->pending_count, count));
+    }
+    if (sums->sample_count > 0 && sums->sample_count < FEW_SAMPLES) {
+        (void)fprintf(page->file,
+                      "few samples: shares are within about %.0f points of the true ones\n",
+                      POINTS_OF_SAMPLES / sqrt((double)sums->sample_count));
+    }
+    (void)fputc('\n', page->file);
 }
 
 static const char *basename_of(const char *path)
@@ -194,6 +209,7 @@ int top_print_json(FILE *file, const struct top_print *print)
     json_out_u64(&out, "window_ns", print->window_ns);
     json_out_u64(&out, "span_ns", sums.span_ns);
     json_out_u64(&out, "samples", sums.sample_count);
+    json_out_u64(&out, "pending", print->pending_count);
     json_out_begin(&out, "stacks", '{');
     json_out_u64(&out, "truncated", sums.truncated_count);
     json_out_u64(&out, "none", sums.stackless_count);

@@ -19,6 +19,7 @@ struct top_print {
     struct top_query query;        /* JSON has all views */
     size_t limit;                  /* of rows; 0: all */
     uint64_t window_ns;
+    uint64_t pending_count; /* samples that the daemon has not handed out yet */
 };
 
 /* Return 0, or -ENOMEM. */

@@ -15,16 +15,17 @@ static struct top_books books_at(uint64_t seconds, const char *session)
     char text[512];
     struct top_books books = {0};
     int ticks = (int)(100 * seconds);
-    (void)snprintf(text, sizeof text,
-                   "{\"period_ns\":10000000,\"cpus\":["
-                   "{\"cpu\":3,\"expected\":%d,\"received\":%d,\"lost\":%d,\"throttled\":0,"
-                   "\"missed\":null,\"idle\":0},"
-                   "{\"cpu\":1,\"expected\":%d,\"received\":0,\"lost\":0,\"throttled\":0,"
-                   "\"missed\":0,\"idle\":%d}],"
-                   "\"total\":{\"expected\":%d,\"lost\":%d,\"missed\":7,\"throttled\":1,"
-                   "\"dropped\":%d}}",
-                   ticks, ticks - (int)seconds, (int)seconds, ticks, ticks, 2 * ticks, (int)seconds,
-                   (int)(2 * seconds));
+    (void)snprintf(
+        text, sizeof text,
+        "{\"period_ns\":10000000,\"cpus\":["
+        "{\"cpu\":3,\"expected\":%d,\"received\":%d,\"lost\":%d,\"throttled\":0,"
+        "\"missed\":null,\"idle\":0},"
+        "{\"cpu\":1,\"expected\":%d,\"received\":0,\"lost\":0,\"throttled\":0,"
+        "\"missed\":0,\"idle\":%d}],"
+        "\"total\":{\"expected\":%d,\"received\":%d,\"lost\":%d,\"missed\":7,\"throttled\":1,"
+        "\"dropped\":%d}}",
+        ticks, ticks - (int)seconds, (int)seconds, ticks, ticks, 2 * ticks, ticks - (int)seconds,
+        (int)seconds, (int)(2 * seconds));
     cJSON *tree = cJSON_Parse(text);
     assert_non_null(tree);
     assert_int_equal(top_books_read(tree, session, seconds * SECOND, &books), 0);
@@ -83,6 +84,28 @@ TEST(begins_anew_with_another_session)
     assert_int_equal(window.lost, 3); /* since it began */
     assert_int_equal(window.missed, 8);
     top_books_done(&window);
+    top_history_done(&history);
+}
+
+TEST(the_first_look_waits_for_what_was_taken_until_it_was_due)
+{
+    struct top_history history = {.window_ns = 10 * SECOND};
+    struct top_first_look look = {.due_ns = 2 * SECOND};
+    struct top_books books = books_at(1, "a");
+    top_history_add(&history, &books);
+    assert_false(top_first_look_is_due(&look, &history, 2 * SECOND, 1000)); /* books are older */
+    books = books_at(2, "a");
+    top_history_add(&history, &books);
+    const uint64_t wanted = history.points[history.count - 1].wanted;
+    assert_int_equal(wanted, 194); /* 198 received, 4 dropped */
+    assert_false(top_first_look_is_due(&look, &history, 2 * SECOND, 8));
+    assert_int_equal(top_history_pending(&history, 8), wanted - 8);
+    books = books_at(3, "a");
+    top_history_add(&history, &books);
+    assert_false(top_first_look_is_due(&look, &history, 3 * SECOND, wanted - 1));
+    assert_true(top_first_look_is_due(&look, &history, 3 * SECOND, wanted));
+    assert_true(top_first_look_is_due(&look, &history, 2 * SECOND + TOP_FIRST_LOOK_NS, 8));
+    assert_int_equal(top_history_pending(&history, UINT64_MAX), 0);
     top_history_done(&history);
 }
 
