@@ -372,9 +372,9 @@ static void draw_callers(const struct top_look *look, int line, int end)
 
 static void draw_hints(const struct top_look *look, int line)
 {
-    static const char *const hints[] = {"? help",   "/ filter",  "f p u views",
-                                        "s sort",   "c callers", "space freeze",
-                                        "+ - rate", "w save",    "q quit"};
+    /* Those that matter most first: what does not fit is left out. */
+    static const char *const hints[] = {"q quit",    "? help", "/ filter", "f p u views", "s sort",
+                                        "c callers", "w save", "+ - rate", "space freeze"};
     struct pieces pieces = begin_pieces();
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
         add_piece(&pieces, "%s", hints[i]);

@@ -134,12 +134,14 @@ expect_not_shown FROZEN
 # Sizes.
 terminal resize-window -t top -x 20 -y 5
 expect_shown '^ *[0-9]+\.[0-9][0-9]  spin_.*fths$'
+expect_shown '^q quit  \? help$'
 terminal resize-window -t top -x 19 -y 5
 expect_shown '^too small'
 terminal resize-window -t top -x 200 -y 50
 expect_shown '^ +[0-9.]+ +[0-9.]+  spin_three_fifths {90,}busy'
 terminal resize-window -t top -x 80 -y 24
 expect_shown '^ +[0-9.]+ +[0-9.]+  spin_three_fifths {10,40}busy'
+expect_shown '^q quit  \? help .* w save '
 
 # Another rate is another session; both are in what is saved.
 keys +
@@ -231,6 +233,6 @@ profctl top -p "$busy" -b -n 2 --interval 0.5 --rows 2 >"$WORK/out" || fail "top
 [ "$(grep -c 'samples in' "$WORK/out")" -eq 2 ] || fail "there are not two looks: $(cat "$WORK/out")"
 grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9]+  spin_three_fifths  busy$' "$WORK/out" || fail "no row of spin_three_fifths: $(cat "$WORK/out")"
 profctl top -p "$busy" --json -n 2 --interval 0.5 >"$WORK/out" || fail "top --json failed"
-expect_json "$WORK/out" "len(lines) == 2 and lines[1]['functions'][0]['name'] == 'spin_three_fifths' and lines[1]['processes'][0]['pid'] == $busy" \
+expect_json "$WORK/out" "len(lines) == 2 and lines[1]['functions'][0]['name'] == 'spin_three_fifths' and lines[1]['processes'][0]['pid'] == $busy and lines[0]['pending'] >= 0" \
     "the two objects are not as they should be"
 echo "keys, sizes, a saved recording, other sessions, and six ways to end"
