@@ -12,6 +12,7 @@
 #include "text_out.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #define DOUBT_PERCENT 1
 
@@ -40,6 +41,28 @@ bool doubts_event_percent(const struct profile *profile, double *ret)
     uint64_t sampled = sum_of(profile, "sampled");
     *ret = percent_of(sampled < counted ? sampled : counted, counted);
     return counted > 0;
+}
+
+/*
+ * A sample that stands for v events is one of them, drawn at random. When k of these v are of the
+ * tasks that are shown, the sample counts for v with the probability k / v, which has the variance
+ * k (v - k). Its expectation is at most that of v (v - 1) for each sample that is shown, and, with
+ * these tasks' share p of all events, that of (1 - p) v^2.
+ */
+double doubts_event_error(const struct profile *profile)
+{
+    double squares = 0;
+    double total = (double)profile_total(profile);
+    double counted = (double)sum_of(profile, "counted");
+    if (profile->event.is_clock || doubts_event_is_whole(profile)) {
+        return 0;
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        double value = (double)profile_value(profile, i);
+        squares += value * value;
+    }
+    double others = counted > total ? 1 - total / counted : 0;
+    return sqrt(fmin(squares - total, (counted > 0 ? others : 1) * squares));
 }
 
 static void missing_samples(const struct profile *profile, const struct summary *summary,
@@ -142,6 +165,20 @@ static void estimated(const struct profile *profile, const struct summary *summa
     }
 }
 
+static void estimated_part(const struct profile *profile, const struct summary *summary, FILE *file)
+{
+    char value[MEASURE_WORDS_BYTES];
+    double error = doubts_event_error(profile);
+    (void)summary;
+    if (100 * error > DOUBT_PERCENT * (double)profile_total(profile)) {
+        (void)fprintf(file,
+                      "what the samples stand for is an estimate, since each stands for what its "
+                      "CPU counted since the sample before, by any task: its standard error is up "
+                      "to %s",
+                      measure_words(&profile->event, (uint64_t)(error + 0.5), value));
+    }
+}
+
 doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS] = {
-    missing_samples, missing_books, missing_counts, missing_time, estimated,
+    missing_samples, missing_books, missing_counts, missing_time, estimated, estimated_part,
 };

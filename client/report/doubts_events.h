@@ -13,7 +13,7 @@ typedef void doubts_clause_fn(const struct profile *profile, const struct summar
                               FILE *file);
 
 /* In the place of those that are of ticks. */
-#define DOUBTS_OF_EVENTS 5
+#define DOUBTS_OF_EVENTS 6
 extern doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS];
 
 /* Whether each single event has a sample, so that no number of them is too few. */
@@ -21,3 +21,11 @@ bool doubts_event_is_whole(const struct profile *profile);
 
 /* The part of what was counted that the samples stand for, in percent; false: it is not known. */
 bool doubts_event_percent(const struct profile *profile, double *ret);
+
+/*
+ * The standard error of what the samples that are shown stand for, at the most. Each stands for
+ * what its CPU counted since the sample before, by whichever task, so of a part of the tasks the
+ * sum is an estimate. 0: it is none, as where each event has a sample; of waits the books say the
+ * error.
+ */
+double doubts_event_error(const struct profile *profile);

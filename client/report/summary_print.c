@@ -311,6 +311,7 @@ void summary_json_head(struct json_out *out, const struct profile *profile,
         json_out_string(out, "event", profile->event.name);
         json_out_string(out, "unit", profile->event.unit);
         json_out_u64(out, "value", summary->total);
+        json_out_double(out, "standard_error", doubts_event_error(profile));
     }
     if (period_ns > 0) {
         json_out_u64(out, "period_ns", period_ns);

@@ -5,6 +5,7 @@
  * whoever counts samples counts that.
  */
 #include "doubts.h"
+#include "doubts_events.h"
 #include "export.h"
 #include "lineage.h"
 #include "made_recording.h"
@@ -13,6 +14,8 @@
 #include "selection.h"
 #include "summary.h"
 #include "tree.h"
+
+#include <math.h>
 
 #define S UINT64_C(1000000000)
 
@@ -419,6 +422,95 @@ TEST(doubts_waits_by_their_own_books)
         add_data(recording, FXT_STRING_BOOKS, json);
         struct profile *profile = load_good_event(recording, "off-cpu");
         assert_int_equal(summary_take(profile, &summary), 0);
+        EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_doubt, file));
+        (void)profile_free(profile);
+    }
+}
+
+static double random_part(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 11) / (double)(UINT64_C(1) << 53);
+}
+
+#define CPU_EVENTS 4000
+#define RUNS       200
+
+/* Samples of a process that causes a part of a CPU's switches, one after 1 to 16 of these. Returns
+ * how many the process caused. */
+static uint64_t simulate(struct recording *recording, double part, uint64_t *state)
+{
+    uint64_t caused = 0;
+    uint64_t weight = 1 + (uint64_t)(16 * random_part(state));
+    uint64_t left = weight;
+    for (uint64_t i = 0; i < CPU_EVENTS; i++) {
+        bool is_its = random_part(state) < part;
+        caused += is_its;
+        if (--left == 0) {
+            if (is_its) {
+                add_event(recording, S + i, SWITCHES, weight, 0x1010);
+            }
+            weight = 1 + (uint64_t)(16 * random_part(state));
+            left = weight;
+        }
+    }
+    return caused;
+}
+
+TEST(estimates_of_a_part_are_off_by_their_standard_error)
+{
+    static const double parts[] = {0.05, 0.2, 0.5};
+    uint64_t seed = 7;
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        double squares = 0; /* of what the estimate is off by, in standard errors */
+        for (int run = 0; run < RUNS; run++) {
+            struct recording *recording = program();
+            uint64_t caused = simulate(recording, parts[i], &seed);
+            add_data(recording, FXT_STRING_SESSION, SESSION);
+            add_data(recording, FXT_STRING_BOOKS,
+                     "{\"events\":[{\"event\":\"context-switches\",\"period\":0,"
+                     "\"total\":{\"counted\":4000}}]}");
+            struct profile *profile = load_good_event(recording, "cs");
+            double error = doubts_event_error(profile);
+            double off = (double)profile_total(profile) - (double)caused;
+            squares += off * off / (error * error);
+            (void)profile_free(profile);
+        }
+        double ratio = sqrt(squares / RUNS);
+        if (ratio < 0.7 || ratio > 1.2) {
+            fail_msg("of a part of %.2f: %.2f standard errors", parts[i], ratio);
+        }
+    }
+}
+
+TEST(says_that_what_a_part_did_is_an_estimate)
+{
+    static const struct {
+        int period;
+        int counted;
+        const char *expected;
+    } cases[] = {
+        {1, 1000, ""},
+        {0, 100, ""}, /* all that was counted is shown */
+        {0, 1000,
+         "what the samples stand for is an estimate, since each stands for what its CPU counted "
+         "since the sample before, by any task: its standard error is up to 67 switches\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char json[512];
+        struct summary summary;
+        struct recording *recording = program();
+        add_event(recording, 1 * S, SWITCHES, 50, 0x1010);
+        add_event(recording, 2 * S, SWITCHES, 50, 0x1010);
+        add_data(recording, FXT_STRING_SESSION, SESSION);
+        (void)snprintf(json, sizeof json,
+                       "{\"events\":[{\"event\":\"context-switches\",\"period\":%d,\"total\":{"
+                       "\"counted\":%d,\"sampled\":%d,\"kept\":2}}]}",
+                       cases[i].period, cases[i].counted, cases[i].counted);
+        add_data(recording, FXT_STRING_BOOKS, json);
+        struct profile *profile = load_good_event(recording, "cs");
+        assert_int_equal(summary_take(profile, &summary), 0);
+        summary.effective_count = 1000; /* few samples are another doubt */
         EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_doubt, file));
         (void)profile_free(profile);
     }
