@@ -426,20 +426,6 @@ uint64_t books_print_kept(const char *books_json)
     return (uint64_t)kept;
 }
 
-double books_print_length_s(const char *books_json, double otherwise_s)
-{
-    cleanup_(json_freep) cJSON *books = parse_books(books_json);
-    double ticks = 0;
-    const cJSON *cpu = NULL;
-    cJSON_ArrayForEach(cpu, cJSON_GetObjectItemCaseSensitive(books, "cpus"))
-    {
-        double expected = amount(cpu, "expected");
-        ticks = expected > ticks ? expected : ticks;
-    }
-    double length_s = ticks * amount(books, "period_ns") / 1e9;
-    return length_s > 0 ? length_s : otherwise_s;
-}
-
 /* Whether a column has nothing but zeros. */
 static bool is_all_zero(const cJSON *cpus, const cJSON *total, const char *member)
 {

@@ -112,7 +112,6 @@ static double count_of(const struct profile *profile, const char *member)
 int part_take_facts(struct part *part, const struct profile *profile)
 {
     struct session_facts session;
-    double between_s = (double)(profile->last_ns - profile->first_ns) / NS_PER_S;
     for (size_t i = 0; i < profile->session_count; i++) {
         take_session(part, profile->session_jsons[i], i == 0);
     }
@@ -122,7 +121,7 @@ int part_take_facts(struct part *part, const struct profile *profile)
     take_text(&session.kernel, &part->facts[FACT_KERNEL]);
     part->is_whole = session.is_whole;
     session_facts_done(&session);
-    part->length_s = books_print_length_s(profile->books_json, between_s);
+    part->length_s = (double)profile_span(profile).length_ns / NS_PER_S;
     if (!profile->event.is_clock) {
         part->counted = count_of(profile, "counted");
         part->sampled = count_of(profile, "sampled");

@@ -92,7 +92,7 @@ static void print_recording(struct ndjson *writer)
     json_out_string(out, "kernel_release",
                     cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "kernel")));
     print_wall(writer, "first_unix_ns", profile->first_ns);
-    json_out_u64(out, "duration_ns", profile->last_ns - profile->first_ns);
+    json_out_u64(out, "duration_ns", profile_span(profile).length_ns);
     print_period(writer, "period_ns");
     json_out_u64(out, "samples", profile->sample_count);
     json_out_u64(out, "unselected", profile->unselected_count);

@@ -193,7 +193,7 @@ static void write_profile_head(struct otlp *writer, struct message_out *out)
     name_types(writer, &samples, &period);
     head.sample_type = &samples;
     head.time_unix_nano = wall_ns(writer, profile->first_ns);
-    head.duration_nano = profile->last_ns - profile->first_ns;
+    head.duration_nano = profile_span(profile).length_ns;
     if (writer->period > 0) {
         head.period_type = &period;
         head.period = (int64_t)writer->period;

@@ -396,7 +396,7 @@ static void write_head(struct pprof *writer)
     if (profile_wall_offset_ns(profile, &offset_ns)) {
         piece.time_nanos = (int64_t)(profile->first_ns + (uint64_t)offset_ns);
     }
-    piece.duration_nanos = (int64_t)(profile->last_ns - profile->first_ns);
+    piece.duration_nanos = (int64_t)profile_span(profile).length_ns;
     write_piece(writer, &piece);
 }
 

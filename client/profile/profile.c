@@ -6,7 +6,9 @@
 #include "profile.h"
 
 #include "cleanup.h"
+#include "extremes.h"
 #include "json.h"
+#include "recording_length.h"
 #include "tables.h"
 
 uint64_t profile_made_bytes(const struct profile *profile)
@@ -69,6 +71,20 @@ bool profile_has_hosts(const struct profile *profile)
         }
     }
     return false;
+}
+
+struct profile_span profile_span(const struct profile *profile)
+{
+    uint64_t begin_ns = profile->first_ns - profile->unselected_ns;
+    uint64_t between_ns = profile->last_ns - profile->first_ns;
+    uint64_t length_ns = recording_length_ns(profile->books_json, between_ns);
+    if (profile->from_ns == 0 && profile->to_ns == 0) {
+        return (struct profile_span){begin_ns, length_ns};
+    }
+    uint64_t end_ns = max_u64(begin_ns + length_ns, profile->last_ns);
+    begin_ns = max_u64(begin_ns, profile->from_ns);
+    end_ns = profile->to_ns == 0 ? end_ns : min_u64(end_ns, profile->to_ns);
+    return (struct profile_span){begin_ns, end_ns > begin_ns ? end_ns - begin_ns : 0};
 }
 
 /* A number of at least 1 in an object, else 0. */

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "duration.h"
+#include "extremes.h"
 #include "selection_none.h"
 
 #include <errno.h>
@@ -374,5 +375,9 @@ int selection_apply(const struct selection *selection, struct profile *profile,
     profile->unselected_ns += kept == 0 ? 0 : first_ns - profile->first_ns;
     profile->first_ns = kept == 0 ? 0 : first_ns;
     profile->last_ns = last_ns;
+    profile->from_ns = max_u64(profile->from_ns, from_ns);
+    if (to_ns != UINT64_MAX) {
+        profile->to_ns = profile->to_ns == 0 ? to_ns : min_u64(profile->to_ns, to_ns);
+    }
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "page.h"
 #include "record_targets.h"
+#include "recording_length.h"
 #include "text_out.h"
 
 #include <cjson/cJSON.h>
@@ -23,10 +24,14 @@
 /* Less is no early end: a session takes as long to begin. */
 #define EARLY_S 0.1
 
+static uint64_t length_ns(const struct record_outcome *outcome)
+{
+    return recording_length_ns(outcome->scan->books_json, outcome->sampled_ns);
+}
+
 static double length_s(const struct record_outcome *outcome)
 {
-    return books_print_length_s(outcome->scan->books_json,
-                                (double)outcome->sampled_ns / (double)NS_PER_S);
+    return (double)length_ns(outcome) / (double)NS_PER_S;
 }
 
 void record_summary_complain_empty(const struct record_outcome *outcome)
@@ -203,7 +208,7 @@ void record_summary_print_json(FILE *to, const struct record_outcome *outcome)
     json_out_u64(&out, "samples", outcome->scan->sample_count);
     json_out_u64(&out, "event_samples", outcome->scan->event_sample_count);
     json_out_u64(&out, "period_ns", books_print_period_ns(books));
-    json_out_u64(&out, "duration_ns", (uint64_t)(length_s(outcome) * (double)NS_PER_S));
+    json_out_u64(&out, "duration_ns", length_ns(outcome));
     json_out_string(&out, "stopped_by", outcome->stopped_by);
     print_command(&out, outcome);
     json_out_raw(&out, "books", books);

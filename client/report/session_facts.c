@@ -222,7 +222,7 @@ void session_facts_take(const struct profile *profile, struct session_facts *ret
         ret->command = find_command(profile);
     }
     if (profile->session_json != NULL) {
-        ret->realtime_ns = find_realtime_ns(profile, profile->first_ns);
+        ret->realtime_ns = find_realtime_ns(profile, profile_span(profile).begin_ns);
         ret->last_realtime_ns = find_realtime_ns(profile, profile->last_ns);
     }
 }

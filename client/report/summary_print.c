@@ -41,8 +41,7 @@ static void write_amount(FILE *file, const struct profile *profile, const struct
 
 static double length_s(const struct profile *profile)
 {
-    double between_s = (double)(profile->last_ns - profile->first_ns) / 1e9;
-    return books_print_length_s(profile->books_json, between_s);
+    return (double)profile_span(profile).length_ns / 1e9;
 }
 
 static void write_time(FILE *file, const char *before, int64_t realtime_ns)
@@ -318,7 +317,7 @@ void summary_json_head(struct json_out *out, const struct profile *profile,
     } else {
         json_out_raw(out, "period_ns", NULL);
     }
-    json_out_u64(out, "duration_ns", profile->last_ns - profile->first_ns);
+    json_out_u64(out, "duration_ns", profile_span(profile).length_ns);
 }
 
 static void on_json_doubt(const char *text, void *userdata)

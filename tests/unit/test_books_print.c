@@ -65,16 +65,6 @@ TEST(books_of_older_daemons_lack_columns)
     assert_printed(NULL, NO_BOOKS);
 }
 
-TEST(tells_the_longest_time_of_a_cpu)
-{
-    static const char books[] = "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,\"expected\":2500},"
-                                "{\"cpu\":1,\"expected\":400}],\"total\":{\"expected\":2900}}";
-    assert_float_equal(books_print_length_s(books, 7), 2.5, 1e-9);
-    assert_float_equal(books_print_length_s("{\"period_ns\":1000000,\"cpus\":[]}", 7), 7, 0);
-    assert_float_equal(books_print_length_s("[]", 7), 7, 0);
-    assert_float_equal(books_print_length_s(NULL, 7), 7, 0);
-}
-
 /* Each term but those that are no loss, from just above 1 % of a CPU's own ticks. */
 TEST(warns_of_what_is_more_than_a_percent)
 {

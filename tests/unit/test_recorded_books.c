@@ -5,6 +5,7 @@
  * sessions add up.
  */
 #include "made_recording.h"
+#include "recording_length.h"
 
 /* A segment that names its session, 0: none, and has books, NULL: none. */
 static void add_segment(struct recording *recording, int session, const char *books)
@@ -162,4 +163,15 @@ TEST(looks_for_a_member_among_some_others)
     (void)profile_free(profile);
     free(books[0]);
     free(books[1]);
+}
+
+TEST(a_recording_is_as_long_as_the_cpu_that_was_sampled_longest)
+{
+    static const char books[] = "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,\"expected\":2500},"
+                                "{\"cpu\":1,\"expected\":400}],\"total\":{\"expected\":2900}}";
+    assert_int_equal(recording_length_ns(books, 7), 2500000000);
+    assert_int_equal(recording_length_ns("{\"period_ns\":1000000,\"cpus\":[]}", 7), 7);
+    assert_int_equal(recording_length_ns("{\"period_ns\":1e18,\"cpus\":[{\"expected\":9}]}", 7), 7);
+    assert_int_equal(recording_length_ns("[]", 7), 7);
+    assert_int_equal(recording_length_ns(NULL, 7), 7);
 }

@@ -61,7 +61,7 @@ static char *print_report(struct profile *profile, enum report_by by, size_t lim
     return text;
 }
 
-#define HEAD "{\"samples\":7,\"period_ns\":1000000,\"duration_ns\":5000,\"by\":"
+#define HEAD "{\"samples\":7,\"period_ns\":1000000,\"duration_ns\":12000000,\"by\":"
 #define TAIL                                                                                                                       \
     "],\"stacks\":{\"complete\":4,\"unproved\":0,\"truncated\":1,\"stitched\":0,\"none\":2,\"kernel_threads\":2},\"books\":" BOOKS \
     ",\"summary\":{\"host\":null,\"kernel\":null,\"targets\":null,\"command\":null,\"length_s\":0.012,\"cpu_s\":0.007,\"in_kernel\":2,\"kernel_unseen\":2,\"command_count\":1,\"commands\":[{\"name\":\"app\",\"processes\":1,\"samples\":5}],\"doubts\":[\"7 samples are few: shares are within about 37 points of the true ones\",\"33.3 % of the ticks are unexplained\",\"14.3 % of the stacks are cut short of their root ([truncated])\",\"28.6 % of the samples were in the kernel, whose functions were not recorded; the view shows what called it\"]}}\n"

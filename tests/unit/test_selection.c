@@ -152,6 +152,40 @@ TEST(selects_by_time_with_the_end_left_out)
     }
 }
 
+/* Sampled for 3.5 s, by the CPU that was longest. What is selected by process is as long. */
+TEST(says_when_the_selected_part_began_and_how_long_it_is)
+{
+    static const struct {
+        const char *from;
+        const char *to;
+        uint64_t pid;
+        uint64_t begin_ns;
+        uint64_t length_ns;
+    } cases[] = {
+        {NULL, NULL, 0, 0, 3500000000},
+        {NULL, NULL, 7, 0, 3500000000},
+        {"0.5", "3", 0, 500000000, 2500000000},
+        {"1", NULL, 0, S, 2500000000},
+        {NULL, "1", 0, 0, S},
+        {"2.5", "100", 0, 2500000000, S},
+        {"1", "3", 8, S, 2 * S},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct profile *profile = three_tasks();
+        struct selection selection = between(cases[i].from, cases[i].to);
+        struct fault fault = {0};
+        selection.pids[0] = cases[i].pid;
+        selection.pid_count = cases[i].pid == 0 ? 0 : 1;
+        profile->books_json = strdup("{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,"
+                                     "\"expected\":100},{\"cpu\":1,\"expected\":3500}]}");
+        assert_int_equal(selection_apply(&selection, profile, &fault), 0);
+        const struct profile_span span = profile_span(profile);
+        assert_int_equal(span.begin_ns, S + cases[i].begin_ns);
+        assert_int_equal(span.length_ns, cases[i].length_ns);
+        (void)profile_free(profile);
+    }
+}
+
 TEST(takes_a_time_of_the_day_for_the_one_around_the_recording)
 {
     static const struct {

@@ -74,7 +74,3 @@ uint64_t books_print_period_ns(const char *books_json);
 
 /* How many samples they say were kept on all CPUs, 0 where they do not say. */
 uint64_t books_print_kept(const char *books_json);
-
-/* For how long it was sampled, in seconds: the longest time of a CPU. `otherwise_s` where they do
- * not say, as where the ticks are not listed by CPU. */
-double books_print_length_s(const char *books_json, double otherwise_s);

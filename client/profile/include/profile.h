@@ -190,7 +190,15 @@ struct profile {
                                        * that is left */
     uint64_t first_ns;                /* of the samples; 0 when there are none */
     uint64_t last_ns;
+    uint64_t from_ns; /* the part of the time that was selected (selection.h); 0: from the begin */
+    uint64_t to_ns;   /* 0: to the end */
     struct input_summary input;
+};
+
+/* A time, and how much follows it. */
+struct profile_span {
+    uint64_t begin_ns;
+    uint64_t length_ns;
 };
 
 /* What functions are called. */
@@ -315,6 +323,10 @@ const char *profile_host(const struct profile *profile, uint32_t segment);
 
 /* Whether the recording is of more than one machine. */
 bool profile_has_hosts(const struct profile *profile);
+
+/* When the recording began, with its first sample of any event, and its length, which every view
+ * says. Where a part of the time was selected, both are of the part. */
+struct profile_span profile_span(const struct profile *profile);
 
 /* The sampling period, from the books or the session; 0 when neither tells, or there are several.
  */

@@ -21,8 +21,8 @@ struct session_facts {
     bool is_whole; /* no session named a part */
     struct intern hosts;      /* of several sessions: their names, as they came first */
     struct intern parts;      /* of several: what was recorded, "process 7 on CPUs 0-3" */
-    int64_t realtime_ns;      /* of the first sample, by the wall clock; 0: not known */
-    int64_t last_realtime_ns; /* of the last */
+    int64_t realtime_ns;      /* when it began, or the part that is selected; 0: not known */
+    int64_t last_realtime_ns; /* of the last sample */
 };
 
 /* All that is not known stays 0. */
