@@ -92,6 +92,7 @@ static void print_cpus(struct json_out *out, const struct flame_recording *recor
 
 static void print_recording(struct json_out *out, const struct flame_recording *recording)
 {
+    const struct profile_span span = profile_span(recording->profile);
     json_out_begin(out, NULL, '{');
     json_out_string(out, "name", recording->name);
     if (recording->host != NULL && recording->what != NULL) {
@@ -107,6 +108,7 @@ static void print_recording(struct json_out *out, const struct flame_recording *
         json_out_raw(out, "has_values", "true");
     }
     json_out_u64(out, "period_ns", recording->period_ns);
+    json_out_u64(out, "length_ns", span.length_ns);
     json_out_raw(out, "is_whole", recording->is_whole ? "true" : "false");
     json_out_u64(out, "unselected", recording->unselected_count);
     json_out_u64(out, "left_out", recording->left_out_count);
@@ -120,7 +122,7 @@ static void print_recording(struct json_out *out, const struct flame_recording *
     json_out_end(out, ']');
     if (recording->has_wall_offset) {
         json_out_i64(out, "began_unix_ms",
-                     (recording->wall_offset_ns + (int64_t)recording->origin_ns) / NS_PER_MS);
+                     (recording->wall_offset_ns + (int64_t)span.begin_ns) / NS_PER_MS);
     }
     json_out_raw(out, "books", recording->books_json);
     print_drops(out, recording);

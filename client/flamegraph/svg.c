@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Prints a still picture: the root at the bottom, frames that are too narrow to be seen left out.
- * It has no script; what a frame is stands in its title, which a browser shows. A node's parent
+ * Prints a still picture: the root at the top, where viewers begin, and what it called below it.
+ * Frames that are too narrow to be pointed at are left out, since their deep stacks would make most
+ * of the picture white. It has no script; what a frame is stands in its title, which a browser
+ * shows. A node's parent
  * stands before it, so the nodes by parent and name are in an order in which each gets its place.
  */
 #include "flame_data.h"
@@ -16,13 +18,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define WIDTH        1200.0
 #define MARGIN       10.0
 #define HEAD_HEIGHT  52.0
 #define ROW_HEIGHT   17.0
-#define WIDTH_MIN    0.1 /* of a frame that is drawn */
+#define WIDTH_MIN    1.0 /* of a frame that is drawn */
 #define LETTER_WIDTH 7.2
 #define LABEL_MIN    3 /* letters */
 #define SHADES       4
@@ -201,7 +204,7 @@ static void print_frame(const struct picture *picture, uint32_t node)
     uint64_t total = picture->totals[node];
     double width = share_width(picture, total);
     double x = MARGIN + share_width(picture, picture->places[node]);
-    double y = HEAD_HEIGHT + ROW_HEIGHT * (picture->depth_max - picture->depths[node]);
+    double y = HEAD_HEIGHT + ROW_HEIGHT * picture->depths[node];
     (void)fputs("<g><title>", picture->file);
     print_text(picture->file, name, strlen(name));
     if (function->module != INTERN_NONE) {
@@ -220,21 +223,30 @@ static void print_frame(const struct picture *picture, uint32_t node)
     (void)fputs("</g>\n", picture->file);
 }
 
-/* The ticks that have no sample though they may have been the target's. */
-static void print_losses(const struct picture *picture)
+/* Where all ticks went, by the books. */
+static void print_ticks(const struct picture *picture)
 {
-    static const char *const terms[] = {"lost", "throttled", "missed", "dropped"};
+    static const char *const terms[] = {
+        "kept", "filtered", "dropped", "lost", "throttled", "missed", "idle", "unexplained",
+    };
     cleanup_(json_freep) cJSON *books = cJSON_Parse(picture->flame->recordings[0].books_json);
     const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+    const cJSON *expected = cJSON_GetObjectItemCaseSensitive(total, "expected");
+    if (!cJSON_IsNumber(expected)) {
+        return;
+    }
+    (void)fprintf(picture->file, "; of %.0f ticks", expected->valuedouble);
+    const char *separator = " ";
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         const cJSON *term = cJSON_GetObjectItemCaseSensitive(total, terms[i]);
-        if (cJSON_IsNumber(term) && term->valuedouble >= 1) {
-            (void)fprintf(picture->file, ", %s %.0f", terms[i], term->valuedouble);
+        if (cJSON_IsNumber(term) && fabs(term->valuedouble) >= 1) {
+            (void)fprintf(picture->file, "%s%.0f %s", separator, term->valuedouble, terms[i]);
+            separator = ", ";
         }
     }
 }
 
-/* How many samples there are, and of which event; of the clock the ticks without one, too. */
+/* How many samples there are, and of which event; of the clock where all ticks went, too. */
 static void print_facts(const struct picture *picture)
 {
     const struct flame_recording *recording = &picture->flame->recordings[0];
@@ -244,7 +256,7 @@ static void print_facts(const struct picture *picture)
     (void)fputs(text_samples(recording->sample_count, samples), picture->file);
     if (event->is_clock) {
         (void)fputs(text_rate(recording->period_ns, rate), picture->file);
-        print_losses(picture);
+        print_ticks(picture);
         return;
     }
     (void)fputs(" of ", picture->file);
@@ -294,17 +306,16 @@ static void print_head(const struct picture *picture)
     (void)fputs("</text>\n", picture->file);
 }
 
-/* What all frames stand on. */
+/* What all frames hang below. */
 static void print_root(const struct picture *picture)
 {
-    double y = HEAD_HEIGHT + ROW_HEIGHT * picture->depth_max;
     (void)fputs("<g><title>all: ", picture->file);
     print_amount(picture, picture->totals[0]);
     (void)fprintf(picture->file,
                   "</title><rect class=\"g0\" x=\"%.1f\" y=\"%.1f\" "
                   "width=\"%.1f\" height=\"%.1f\"/>",
-                  MARGIN, y, WIDTH - 2 * MARGIN, ROW_HEIGHT - 1);
-    print_label(picture, "all", MARGIN, y, WIDTH - 2 * MARGIN);
+                  MARGIN, HEAD_HEIGHT, WIDTH - 2 * MARGIN, ROW_HEIGHT - 1);
+    print_label(picture, "all", MARGIN, HEAD_HEIGHT, WIDTH - 2 * MARGIN);
     (void)fputs("</g>\n", picture->file);
 }
 

@@ -424,3 +424,46 @@ TEST(frames_of_a_comparison_are_one_in_all_folders)
         (void)profile_free(profiles[i]);
     }
 }
+
+/* The length is that of the report, by the books. */
+TEST(a_page_is_as_long_as_the_report)
+{
+    struct recording *recording = recording_of(STORY);
+    struct unpacked unpacked;
+    add_data(recording, FXT_STRING_BOOKS,
+             "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,\"expected\":5429}]}\n");
+    struct profile *profile = load_recording(recording);
+    char *page = print_page(profile);
+    char *json = unpack_head(page, &unpacked);
+    assert_contains(json, "\"length_ns\":5429000000,");
+    free(unpacked.bytes);
+    free(json);
+    free(page);
+    (void)profile_free(profile);
+}
+
+/* Viewers open a picture at its top: the root is there, and main below it. */
+TEST(the_picture_begins_with_its_root_and_says_where_all_ticks_went)
+{
+    struct recording *recording = recording_of(STORY);
+    add_data(recording, FXT_STRING_BOOKS,
+             "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":20,\"received\":16,"
+             "\"kept\":4,\"filtered\":12,\"missed\":5,\"idle\":0,\"unexplained\":-1}}\n");
+    struct profile *profile = load_recording(recording);
+    const struct flame_source source = {profile, "a"};
+    char *picture = NULL;
+    size_t picture_bytes = 0;
+    FILE *file = open_memstream(&picture, &picture_bytes);
+    assert_non_null(file);
+    assert_int_equal(flamegraph_print_svg(file, &source, FLAME_BY_NOTHING), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_contains(picture, "; of 20 ticks 4 kept, 12 filtered, 5 missed, -1 unexplained</text>");
+    const char *root = strstr(picture, "<title>all: 4 samples</title><rect class=\"g0\" x=\"10.0\" "
+                                       "y=\"52.0\"");
+    assert_non_null(root);
+    const char *below = strstr(picture, "<title>main in /bin/app");
+    assert_non_null(below);
+    assert_contains(below, "y=\"69.0\"");
+    free(picture);
+    (void)profile_free(profile);
+}

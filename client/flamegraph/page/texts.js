@@ -3,6 +3,7 @@
  */
 
 const LOSSES = ["lost", "throttled", "missed", "dropped"];
+const OTHER_TICKS = ["filtered", "dropped", "lost", "throttled", "missed", "idle", "unexplained"];
 const TEXT_PERCENT_MIN = 0.5;
 
 function countText(count) {
@@ -87,14 +88,20 @@ function originText(recording) {
         : `${[shownText(recording.host), ...began].join(", ")}: ${shownText(recording.what)}; `;
 }
 
+/* The CPUs that were sampled; a recording without books names those that have samples. */
+function cpusOf({ books, cpus }) {
+    const ofBooks = Array.isArray(books?.cpus) ? books.cpus : [];
+    return (ofBooks.length > 0 ? ofBooks : cpus).map((line) => line?.cpu);
+}
+
 function factsText(recording) {
     const { parts } = recording;
-    const seconds = parts.reduce((sum, part) => sum + part.endUs / 1e6, 0);
-    const cpuCount = new Set(recording.cpus.map(({ cpu }) => cpu)).size;
+    const seconds = parts.reduce((sum, part) => sum + part.length_ns / 1e9, 0);
+    const cpuCount = new Set(parts.flatMap(cpusOf)).size;
     const names = parts.length > 1 ? `${parts.map(({ name }) => shownText(name)).join(", ")}: ` : "";
     const event = recording.event === undefined ? ""
         : ` of ${shownText(recording.event)}, ${costText(recording.total, recording)},`;
-    const facts = [`${names}${countText(recording.sampleCount)}${event} in ${+seconds.toPrecision(4)} s`];
+    const facts = [`${names}${countText(recording.sampleCount)}${event} in ${+seconds.toFixed(3)} s`];
     if (!isWait(recording)) {
         facts.push(`${cpuCount} ${cpuCount === 1 ? "CPU" : "CPUs"}`);
     }
@@ -109,23 +116,36 @@ function cellsText({ spanUs, rows, cellUs }, recording) {
     return `A column is ${timeText(spanUs)}; its ${rows} rows are the ${rows} times ${nanosecondsText(cellUs * 1000)} of that, from below upward; the stronger a cell's colour, the more ${wholeText(recording)} it has`;
 }
 
-/* What a reader should know that the graph does not show. */
-function warningTexts({ parts }) {
+/* What a reader should know that the graph does not show: sentences, and which of them is no warning. */
+function remarks({ parts }) {
     const of = (part) => (parts.length > 1 ? `${shownText(part.name)}: ` : "");
-    return parts.flatMap((part) => partWarnings(part).map((text) => of(part) + text));
+    return parts.flatMap((part) => [
+        ...accounts(part),
+        ...partWarnings(part).map((text) => ({ text, isGrave: true })),
+    ].map(({ text, isGrave }) => ({ text: of(part) + text, isGrave })));
 }
 
-/* What has no sample: ticks of the clock, or what was counted of another event. */
-function lossTexts(recording) {
-    if (recording.event !== undefined) {
-        const total = recording.books?.events?.find?.(({ event }) => event === recording.event)?.total;
-        const [counted, sampled] = [total?.counted, total?.sampled];
-        return typeof counted === "number" && typeof sampled === "number" && sampled < 0.99 * counted
-            ? [`Samples stand for ${percentText(sampled, counted)} of the ${wholeText(recording)} that the machine counted`] : [];
+/* Where all ticks of the clock went, by the books. */
+function accounts(recording) {
+    if (recording.event !== undefined || ticksOf(recording, "expected") === 0) {
+        return [];
     }
     const ticks = (term) => ticksOf(recording, term).toLocaleString("en");
-    const losses = LOSSES.filter((term) => ticksOf(recording, term) > 0).map((term) => `${ticks(term)} ${term}`);
-    return losses.length > 0 ? [`Of ${ticks("expected")} ticks these have no sample: ${losses.join(", ")}`] : [];
+    const about = { filtered: recording.is_whole ? " (the profiler itself)" : " (other programs, and the profiler itself)" };
+    const others = OTHER_TICKS.filter((term) => ticksOf(recording, term) !== 0).map((term) => `${ticks(term)} ${term}${about[term] ?? ""}`);
+    const text = `Of ${ticks("expected")} ticks of the timer ${ticks("kept")} have a sample in the recording${others.length > 0 ? `; the others: ${others.join(", ")}` : ""}`;
+    return [{ text, isGrave: LOSSES.some((term) => ticksOf(recording, term) > 0) }];
+}
+
+/* What was counted of another event and has no sample. */
+function lossTexts(recording) {
+    if (recording.event === undefined) {
+        return [];
+    }
+    const total = recording.books?.events?.find?.(({ event }) => event === recording.event)?.total;
+    const [counted, sampled] = [total?.counted, total?.sampled];
+    return typeof counted === "number" && typeof sampled === "number" && sampled < 0.99 * counted
+        ? [`Samples stand for ${percentText(sampled, counted)} of the ${wholeText(recording)} that the machine counted`] : [];
 }
 
 function partWarnings(recording) {
