@@ -132,6 +132,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
     (void)sd_notify(0, "STOPPING=1");
     control_begin_end(daemon->control);
     if (control_has_ended(daemon->control)) {
+        log_info("%s from process %u: the daemon ends", name, (unsigned)info->ssi_pid);
         return sd_event_exit(daemon->event, 0);
     }
     log_info("%s: sampling ends; what was recorded can be read for %u s", name,

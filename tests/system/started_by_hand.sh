@@ -54,4 +54,5 @@ profctl record --native -F 999 -d 3 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1 ||
 profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
 expect_json "$WORK/p.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "the busy program has no names"
 stop_daemon || exit 1
+grep -q "SIGTERM from process $$: the daemon ends" "$WORK/daemon.log" || fail "the log does not say why the daemon ended: $(cat "$WORK/daemon.log")"
 [ ! -S "$WORK/control.sock" ] || fail "the socket is left behind"
