@@ -51,6 +51,7 @@ struct diff *diff_free(struct diff *diff)
         free(diff->warnings[i]);
     }
     free(diff->warnings);
+    free(diff->refusal);
     profile_event_done(&diff->event);
     free(diff->parts);
     free(diff->rows);
@@ -125,6 +126,11 @@ static int compare_rows(const void *left, const void *right, void *userdata)
     r = r == 0 ? compare_changes(a, b, !is_by_total) : r;
     r = r == 0 ? strcmp(a->name, b->name) : r;
     return r == 0 ? compare_u64(a->item, b->item) : r;
+}
+
+const char *diff_refusal(const struct diff *diff)
+{
+    return diff->refusal;
 }
 
 int diff_compare(struct diff *diff, struct fault *reterr)

@@ -12,6 +12,7 @@
 #include "grow.h"
 #include "json.h"
 #include "session_facts.h"
+#include "text_out.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@ static const struct {
     bool is_refused;
 } facts[] = {
     [FACT_KERNEL_STACKS] = {"stacks of the kernel", true},
-    [FACT_UNWIND] = {"the way in which stacks were unwound", true},
+    [FACT_UNWIND] = {"the ways in which stacks were unwound", true},
     [FACT_EVENTS] = {"the events that were sampled", true},
     [FACT_TARGETS] = {"what was recorded", false},
     [FACT_HOST] = {"the host", false},
@@ -69,11 +70,49 @@ static void add_fact(struct part *part, enum part_fact fact, char *text, bool is
     part->facts[fact] = strdup(SEVERAL);
 }
 
-/* A member as it is written in JSON. Returned: free(). */
-static char *print_member(const cJSON *object, const char *name)
+/* A text of a config, or whether a recording has what it names. Returned: free(). */
+static char *copy_member(const cJSON *object, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return item == NULL ? NULL : cJSON_PrintUnformatted(item);
+    const char *text = cJSON_IsString(item)  ? item->valuestring
+                       : cJSON_IsTrue(item)  ? "them"
+                       : cJSON_IsFalse(item) ? "none"
+                                             : NULL;
+    return text == NULL ? NULL : strdup(text);
+}
+
+/* An event as a user names it, "page-faults:100"; the clock's rate is compared by itself. */
+static void write_event(FILE *file, const cJSON *event, bool is_first)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(event, "event");
+    const cJSON *period = cJSON_GetObjectItemCaseSensitive(event, "period");
+    const cJSON *unit = cJSON_GetObjectItemCaseSensitive(event, "unit");
+    bool is_time = cJSON_IsString(unit) && strcmp(unit->valuestring, "ns") == 0;
+    text_print(file, cJSON_IsString(name) ? name->valuestring : "[unknown]");
+    if (!is_first && !is_time && cJSON_IsNumber(period)) {
+        (void)fprintf(file, ":%.0f", period->valuedouble);
+    }
+}
+
+/* "cpu-clock, off-cpu and preempted"; a session that lists none has the clock alone. Returned:
+ * free(). */
+static char *print_events(const cJSON *session)
+{
+    const cJSON *events = cJSON_GetObjectItemCaseSensitive(session, "events");
+    int count = cJSON_GetArraySize(events);
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    if (file == NULL) {
+        return NULL;
+    }
+    (void)fputs(count == 0 ? "cpu-clock" : "", file);
+    for (int i = 0; i < count; i++) {
+        (void)fputs(i == 0 ? "" : i + 1 < count ? ", " : " and ", file);
+        write_event(file, cJSON_GetArrayItem(events, i), i == 0);
+    }
+    (void)fclose(file);
+    return text;
 }
 
 static void take_session(struct part *part, const char *json, bool is_first)
@@ -83,9 +122,9 @@ static void take_session(struct part *part, const char *json, bool is_first)
         return;
     }
     const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
-    add_fact(part, FACT_KERNEL_STACKS, print_member(config, "kernel_stacks"), is_first);
-    add_fact(part, FACT_UNWIND, print_member(config, "unwind"), is_first);
-    add_fact(part, FACT_EVENTS, print_member(session, "events"), is_first);
+    add_fact(part, FACT_KERNEL_STACKS, copy_member(config, "kernel_stacks"), is_first);
+    add_fact(part, FACT_UNWIND, copy_member(config, "unwind"), is_first);
+    add_fact(part, FACT_EVENTS, print_events(session), is_first);
 }
 
 static void take_text(char **from, char **into)
@@ -163,6 +202,22 @@ static const char *fact_text(const struct part *part, enum part_fact fact)
     return part->facts[fact] == NULL ? "unknown" : part->facts[fact];
 }
 
+/* Refuses recordings that differ in a fact. A fault cuts long names, the refusal does not. */
+static int refuse_fact(struct diff *diff, enum part_fact fact, const struct part *other,
+                       struct fault *reterr)
+{
+    const struct part *first = &diff->parts[0];
+    if (asprintf(&diff->refusal,
+                 "%s differ: %s has %s, and %s has %s; the same function then has other samples; "
+                 "--force compares them all the same",
+                 facts[fact].what, first->name, fact_text(first, fact), other->name,
+                 fact_text(other, fact)) < 0) {
+        diff->refusal = NULL;
+        return -ENOMEM;
+    }
+    return fault_set(reterr, EINVAL, "%s", diff->refusal);
+}
+
 static int check_facts(struct diff *diff, struct fault *reterr)
 {
     const struct part *first = &diff->parts[0];
@@ -172,13 +227,10 @@ static int check_facts(struct diff *diff, struct fault *reterr)
             continue;
         }
         if (facts[fact].is_refused && !diff->options.has_force) {
-            return fault_set(reterr, EINVAL,
-                             "%s: differ (%s: %s, %s: %s), so that the same function has other "
-                             "samples; --force compares it all the same",
-                             facts[fact].what, first->name, fact_text(first, fact), other->name,
-                             fact_text(other, fact));
+            return refuse_fact(diff, fact, other, reterr);
         }
-        if (warn_of(diff, "%s differs: %s has %s, and %s %s", facts[fact].what, first->name,
+        if (warn_of(diff, "%s %s: %s has %s, and %s has %s", facts[fact].what,
+                    facts[fact].is_refused ? "differ" : "differs", first->name,
                     fact_text(first, fact), other->name, fact_text(other, fact)) < 0) {
             return -ENOMEM;
         }

@@ -69,6 +69,7 @@ struct diff {
     size_t row_count;
     size_t unmatched_count;
     struct verdict verdict;
+    char *refusal;   /* owned; why it is not compared, whole; NULL: the fault says it */
     char **warnings; /* owned, as what is in it */
     size_t warning_capacity;
     size_t warning_count;

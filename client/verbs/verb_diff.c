@@ -396,7 +396,10 @@ static int run_diff(struct diff_request *request)
     }
     int r = diff_compare(diff, &fault);
     if (r < 0) {
-        return complain("%s", r == -ENOMEM ? "there is not enough memory" : fault.text);
+        const char *refusal = diff_refusal(diff);
+        return complain("%s", r == -ENOMEM      ? "there is not enough memory"
+                              : refusal != NULL ? refusal
+                                                : fault.text);
     }
     int print_status = print_diff(request, diff, parts.flame);
     status = print_status == EXIT_DONE ? status : print_status;

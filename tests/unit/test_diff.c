@@ -387,6 +387,39 @@ TEST(refuses_recordings_that_were_not_made_alike)
     assert_contains(fault.text, "stacks of the kernel");
 }
 
+/* Events are named as -e and --wall name them, and all of them, however long the sentence is. */
+TEST(names_the_events_that_differ_in_whole)
+{
+    static const char waits[] =
+        "{\"session\":\"1\",\"config\":{},\"events\":[{\"event\":\"cpu-clock\",\"unit\":\"ns\","
+        "\"period\":1002001},{\"event\":\"off-cpu\",\"unit\":\"ns\",\"period\":1},"
+        "{\"event\":\"a-long-name-of-an-event-of-some-counter-in-the-processor\",\"unit\":\"events\","
+        "\"period\":100},{\"event\":\"page-faults\",\"unit\":\"faults\",\"period\":10}]}\n";
+    static const char clock[] = "{\"session\":\"1\",\"config\":{}}\n";
+    static const char longest[] =
+        "a-name-of-a-recording-that-is-as-long-as-those-of-a-folder-with-a-"
+        "date-and-the-commit-and-the-machine-it-was-made-on.fxt";
+    struct fault fault = {0};
+    char expected[1024];
+    struct diff *diff = diff_new(&options);
+    struct profile *before = make_with(BOOKS("800", "0"), clock);
+    struct profile *after = make_with(BOOKS("800", "0"), waits);
+    assert_int_equal(diff_add(diff, DIFF_BEFORE, before, longest, 0), 0);
+    assert_int_equal(diff_add(diff, DIFF_AFTER, after, "b.fxt", 0), 0);
+    assert_int_equal(diff_compare(diff, &fault), -EINVAL);
+    (void)snprintf(expected, sizeof expected,
+                   "the events that were sampled differ: %s has cpu-clock, and b.fxt has "
+                   "cpu-clock, off-cpu, "
+                   "a-long-name-of-an-event-of-some-counter-in-the-processor:100 and "
+                   "page-faults:10; the same function then has other samples; --force compares "
+                   "them all the same",
+                   longest);
+    assert_string_equal(diff_refusal(diff), expected);
+    (void)diff_free(diff);
+    (void)profile_free(before);
+    (void)profile_free(after);
+}
+
 /* What has no name is called by an address, which another build has for something else. */
 TEST(does_not_match_addresses_of_another_build)
 {

@@ -99,6 +99,9 @@ int diff_add(struct diff *diff, enum diff_side side, const struct profile *profi
  */
 int diff_compare(struct diff *diff, struct fault *reterr);
 
+/* The sentence of a refusal that may be longer than a fault, whole; else NULL. Borrowed. */
+const char *diff_refusal(const struct diff *diff);
+
 /*
  * How many recordings each side needs before anything can be sure, at that rate of false
  * discoveries. What some runs of a program do and others do not, such as to move the end of the
