@@ -370,7 +370,8 @@ static void write_last_line(FILE *to, const struct reading *reading)
 {
     uint64_t missing = missing_count(reading);
     if (reading->has_ended && missing > 0) {
-        (void)fprintf(to, "%" PRIu64 " kept samples are not in this file%s\n", missing,
+        (void)fprintf(to, "%" PRIu64 " kept sample%s not in this file%s\n", missing,
+                      missing == 1 ? " is" : "s are",
                       reading->is_first ? "" : "; earlier reads have them");
     }
     (void)fputs(reading->has_ended

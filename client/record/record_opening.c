@@ -37,10 +37,10 @@ static void print_end(FILE *to, const struct record_request *request,
     const char *who = request->command != NULL ? "it" : "they";
     bool has_tasks = config->targets.pid_count + config->targets.tid_count > 0;
     if (request->duration_ns > 0) {
-        (void)fprintf(to, " for %.3g s%s", (double)request->duration_ns / 1e9,
+        (void)fprintf(to, ", for %.3g s%s", (double)request->duration_ns / 1e9,
                       request->command != NULL ? ", after which it may go on" : "");
     } else if (request->command != NULL || has_tasks) {
-        (void)fprintf(to, " until %s end%s", who, request->command != NULL ? "s" : "");
+        (void)fprintf(to, ", until %s end%s", who, request->command != NULL ? "s" : "");
     }
     (void)fputs("; Ctrl-C ends it\n", to);
 }
@@ -55,7 +55,7 @@ static void print_line(FILE *to, const struct record_request *request,
     if (page_text_begin(&text)) {
         (void)fputs("recording ", text.file);
         print_what(text.file, request, config);
-        (void)fprintf(text.file, ", %.0f times a second on each CPU,",
+        (void)fprintf(text.file, ", %.0f times a second on each CPU",
                       1e9 / (double)config->period_ns);
         print_end(text.file, request, config);
         page_text_end(&text, &page, PAGE_PLAIN);

@@ -178,18 +178,33 @@ static void stacks_without_room(const struct profile *profile, const struct summ
     }
 }
 
+/* Why stacks of a daemon's first recording are short, and what to do. */
+static void write_cold(FILE *file, bool is_cold, double percent)
+{
+    if (is_cold) {
+        (void)fprintf(file,
+                      "; %.1f %% may be short since files in them had not been read when they were "
+                      "taken: record again, the daemon has read them by now, or start the session "
+                      "before the load",
+                      percent);
+    }
+}
+
 static void truncated_stacks(const struct profile *profile, const struct summary *summary,
                              FILE *file)
 {
     uint64_t cut = summary->truncated_count - summary->stitched_count;
-    (void)profile;
-    if (percent_of(cut, summary->total) > DOUBT_PERCENT) {
+    uint64_t cold = books_print_counter(profile->books_json, "cold_stacks");
+    double cold_percent = percent_of(cold, books_print_kept(profile->books_json));
+    bool is_cold = cold > 0 && cold_percent > DOUBT_PERCENT;
+    if (percent_of(cut, summary->total) > DOUBT_PERCENT || is_cold) {
         (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])%s",
                       percent_of(cut, summary->total),
                       2 * summary->outside_count > cut
                           ? ", most since their processes are outside the pid namespace of the "
                             "daemon, which reads nothing of them"
                           : "");
+        write_cold(file, is_cold, cold_percent);
     }
 }
 

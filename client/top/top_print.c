@@ -43,8 +43,8 @@ static void print_head(const struct page *page, const struct top_print *print,
         all.busy += books->cpus[i].busy;
         all.expected += books->cpus[i].expected;
     }
-    (void)fprintf(page->file, "; %zu CPUs %.0f %% busy\n", books->cpu_count,
-                  percent_of(all.busy, all.expected));
+    (void)fprintf(page->file, "; %zu CPU%s %.0f %% busy\n", books->cpu_count,
+                  books->cpu_count == 1 ? "" : "s", percent_of(all.busy, all.expected));
     (void)fprintf(page->file,
                   "ticks: %" PRIu64 " lost, %" PRIu64 " missed, %" PRIu64
                   " dropped; stacks: %" PRIu64 " truncated\n",

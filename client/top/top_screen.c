@@ -141,6 +141,7 @@ static void draw_title(const struct top_look *look)
     const struct top_screen_state *state = look->state;
     struct pieces pieces = begin_pieces();
     char clock[16];
+    char count[TEXT_COUNT_BYTES];
     time_t now = time(NULL);
     struct tm local = {0};
     (void)localtime_r(&now, &local);
@@ -149,7 +150,7 @@ static void draw_title(const struct top_look *look)
     if (state->is_frozen) {
         add_piece(&pieces, "FROZEN");
     }
-    add_piece(&pieces, "%" PRIu64 " samples", look->sums.sample_count);
+    add_piece(&pieces, "%s", text_samples(look->sums.sample_count, count));
     add_piece(&pieces, "in %.1f s", (double)look->sums.span_ns / (double)NS_PER_S);
     if (look->books->period_ns > 0) {
         add_piece(&pieces, "at %.0f Hz", (double)NS_PER_S / (double)look->books->period_ns);

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "options.h"
+#include "text_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,9 +47,11 @@ static int load_selection(const char *path, const struct selection *selection,
     if (selection_apply(selection, profile, &fault) < 0) {
         return complain("%s: %s", path, fault.text);
     }
-    (void)complain("%s: %zu of %" PRIu64 " samples are selected; length and books are those of the "
-                   "whole recording",
-                   path, profile->sample_count, profile->sample_count + profile->unselected_count);
+    bool is_part = profile->from_ns > 0 || profile->to_ns > 0;
+    (void)complain(
+        "%s: %zu of %" PRIu64 " samples %s selected; %s are those of the whole recording", path,
+        profile->sample_count, profile->sample_count + profile->unselected_count,
+        profile->sample_count == 1 ? "is" : "are", is_part ? "the books" : "length and books");
     return EXIT_DONE;
 }
 
@@ -69,16 +72,19 @@ void complain_losses(const struct lines_losses *losses)
 /* Says how many samples are shown with less than is known, for want of room. */
 static void complain_no_room(const char *path, const struct profile *profile)
 {
+    char count[TEXT_COUNT_BYTES];
     if (profile->left_out_count > 0) {
-        (void)complain("%s: %" PRIu64 " samples are shown as [left out]: the stacks of their "
+        (void)complain("%s: %s %s shown as [left out]: the stacks of their "
                        "processes would take more memory than there is for a recording of its size",
-                       path, profile->left_out_count);
+                       path, text_samples(profile->left_out_count, count),
+                       profile->left_out_count == 1 ? "is" : "are");
     }
     if (profile->plain_count > 0) {
-        (void)complain("%s: %" PRIu64 " samples are shown without debugging information: with it, "
+        (void)complain("%s: %s %s shown without debugging information: with it, "
                        "the stacks of their processes would take more memory than there is for a "
                        "recording of its size",
-                       path, profile->plain_count);
+                       path, text_samples(profile->plain_count, count),
+                       profile->plain_count == 1 ? "is" : "are");
     }
 }
 

@@ -51,7 +51,8 @@ static int close_session(const struct attach_request *request)
     text_print(stdout, session.id == NULL ? "" : session.id);
     (void)fputs(": closed", stdout);
     if (session.buffer_used_bytes > 0) {
-        (void)printf(", with %s that was not read", text_size(session.buffer_used_bytes, size));
+        (void)printf(", with %s that %s not read", text_size(session.buffer_used_bytes, size),
+                     session.buffer_used_bytes == 1 ? "was" : "were");
     }
     (void)fputc('\n', stdout);
     return EXIT_DONE;

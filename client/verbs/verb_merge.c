@@ -253,13 +253,15 @@ static void print_clocks(FILE *file, const struct merge_input *inputs, size_t co
     for (size_t i = 0; i < count; i++) {
         char from[TIME_BYTES];
         char to[TIME_BYTES];
+        char samples[TEXT_COUNT_BYTES];
         char moved[64] = "not known";
         if (inputs[i].to_unix_ns > 0) {
             (void)snprintf(moved, sizeof moved, "%.3f ms", (double)inputs[i].moved_ns / 1e6);
         }
-        (void)fprintf(file, "%" PRIu64 " samples from %s to %s, wall clock moved: %s, ",
-                      inputs[i].sample_count, say_time(inputs[i].from_unix_ns, from),
-                      say_time(inputs[i].to_unix_ns, to), moved);
+        (void)fprintf(file, "%s from %s to %s, wall clock moved: %s, ",
+                      text_samples(inputs[i].sample_count, samples),
+                      say_time(inputs[i].from_unix_ns, from), say_time(inputs[i].to_unix_ns, to),
+                      moved);
         text_print(file, inputs[i].host);
         (void)fputc('\n', file);
     }

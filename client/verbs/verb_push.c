@@ -9,6 +9,7 @@
 #include "json_out.h"
 #include "options.h"
 #include "push.h"
+#include "text_out.h"
 #include "verbs.h"
 
 #include <inttypes.h>
@@ -241,20 +242,22 @@ static void print_count(const char *what, uint64_t count)
 
 static void print_totals(const struct push_totals *totals, const struct push_target *target)
 {
+    char count[TEXT_COUNT_BYTES];
     if (target->url != NULL) {
-        (void)printf("%" PRIu64 " samples: %" PRIu64 " accepted", totals->samples,
+        (void)printf("%s: %" PRIu64 " accepted", text_samples(totals->samples, count),
                      totals->accepted_samples);
         print_count("in requests of which profiles were rejected", totals->partly_samples);
         print_count("rejected", totals->rejected_samples);
         print_count("given up", totals->given_up_samples);
         print_count("not sent", unsent(totals));
-        (void)printf("; %" PRIu64 " requests, %.1f KiB sent, %.1f KiB before compression\n",
-                     totals->requests, (double)totals->body_bytes / 0x1p10,
-                     (double)totals->message_bytes / 0x1p10);
+        (void)printf("; %" PRIu64 " request%s, %.1f KiB sent, %.1f KiB before compression\n",
+                     totals->requests, totals->requests == 1 ? "" : "s",
+                     (double)totals->body_bytes / 0x1p10, (double)totals->message_bytes / 0x1p10);
     }
     if (totals->cut_stacks > 0) {
-        (void)printf("%" PRIu64 " samples have a stack of more than %d frames, cut at its root\n",
-                     totals->cut_stacks, FRAMES_MAX);
+        (void)printf("%s %s a stack of more than %d frames, cut at its root\n",
+                     text_samples(totals->cut_stacks, count),
+                     totals->cut_stacks == 1 ? "has" : "have", FRAMES_MAX);
     }
     if (target->raw_folder != NULL) {
         (void)printf("%.1f KiB copied to %s\n", (double)totals->copied_bytes / 0x1p10,

@@ -334,7 +334,7 @@ sleep 1
 profctl stop >"$WORK/out" || fail "stop of a session that ended by itself: status $?"
 grep -q 'had ended by itself, after 1 s' "$WORK/out" || fail "stop says: $(cat "$WORK/out")"
 profctl close >"$WORK/out" || fail "close"
-grep -q 'that was not read' "$WORK/out" || fail "close does not say what it throws away: $(cat "$WORK/out")"
+grep -q 'that were not read' "$WORK/out" || fail "close does not say what it throws away: $(cat "$WORK/out")"
 
 echo "== a session that was never started is told as one"
 PYTHONPATH=${0%/*} python3 -c '

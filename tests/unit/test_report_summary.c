@@ -466,3 +466,34 @@ TEST(fits_sentences_to_the_page)
     }
     free(text);
 }
+
+/* A daemon that has just started has read no file yet. */
+TEST(says_why_stacks_of_a_first_recording_are_short)
+{
+    static const struct {
+        int cold_count;
+        const char *expected; /* NULL: nothing is said */
+    } cases[] = {
+        {0, NULL},
+        {1, NULL},
+        {12, "- 0.0 % of the stacks are cut short of their root ([truncated]); 12.0 % may be short "
+             "since files in them had not been read when they were taken: record again, the "
+             "daemon has read them by now, or start the session before the load\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char books[256];
+        struct recording *recording = recording_of(APP "sample 1000 7 1 0x1001");
+        (void)snprintf(books, sizeof books,
+                       "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":100,"
+                       "\"kept\":100},\"cold_stacks\":%d}\n",
+                       cases[i].cold_count);
+        add_data(recording, FXT_STRING_BOOKS, books);
+        char *text = summarize(recording, PAGE_UNLIMITED);
+        if (cases[i].expected == NULL) {
+            assert_null(strstr(text, "record again"));
+        } else {
+            assert_contains(text, cases[i].expected);
+        }
+        free(text);
+    }
+}
