@@ -631,7 +631,9 @@ static const char *print_terms(FILE *file, const cJSON *total, const char *const
     for (size_t i = 0; i < count; i++) {
         int64_t ticks = 0;
         if (read_count(total, terms[i], &ticks) && ticks != 0) {
-            (void)fprintf(file, "%s%" PRId64 " %s", separator, ticks, terms[i]);
+            (void)fprintf(file, "%s%" PRId64 " %s%s", separator, ticks, terms[i],
+                          ticks < 0 ? " (more samples came than the measured time has periods)"
+                                    : "");
             separator = ", ";
             next = "; ";
         }

@@ -307,8 +307,11 @@ static int take_default(const struct command_line *line, int argc, char **argv, 
         *(const char **)(void *)(request + line->operand_at) = line->operand_default;
         return OPTIONS_TAKEN;
     }
-    return options_refuse(line, "name a %s, such as: profctl %s %s", line->operand, argv[0],
-                          line->operand_example == NULL ? "profile.fxt" : line->operand_example);
+    return options_refuse(line, "name a %s, such as: profctl %s %s%s%s%s", line->operand, argv[0],
+                          line->operand_example == NULL ? "profile.fxt" : line->operand_example,
+                          line->operand_default == NULL ? "" : "; there is no ",
+                          line->operand_default == NULL ? "" : line->operand_default,
+                          line->operand_default == NULL ? "" : " here");
 }
 
 /* `has_dashes`: it was "--" that ended the options. */

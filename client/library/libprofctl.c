@@ -42,8 +42,8 @@ static int fail_connect(struct profctl_fault *fault, int code, const char *path)
         return rpc_fail(
             fault, ETIMEDOUT,
             "the daemon at '%.100s' has taken no connection for %d s; it is stopped, or "
-            "has too much to do: see its log, or systemctl status cpu-profilerd",
-            path, CONNECT_LIMIT_S);
+            "has too much to do: see its log, %s",
+            path, CONNECT_LIMIT_S, rpc_log_place());
     default:
         return rpc_fail(fault, code, "cannot connect to '%.100s': %s", path, strerror(code));
     }

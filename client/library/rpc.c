@@ -21,6 +21,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+const char *rpc_log_place(void)
+{
+    return access("/run/systemd/system", F_OK) == 0
+               ? "journalctl -u cpu-profilerd"
+               : "the standard error of cpu-profilerd, where that was started";
+}
 
 int rpc_fail(struct profctl_fault *fault, int code, const char *format, ...)
 {
@@ -42,6 +50,20 @@ static int break_off(struct profctl *conn, struct profctl_fault *fault, int code
 {
     conn->fd = close_fd(conn->fd);
     return rpc_fail(fault, code, "%s", text);
+}
+
+/* The daemon closed the connection. */
+static int break_off_closed(struct profctl *conn, struct profctl_fault *fault)
+{
+    conn->fd = close_fd(conn->fd);
+    return conn->was_answered
+               ? rpc_fail(fault, ENOTCONN,
+                          "the daemon closed the connection, or has ended; its log says why: %s",
+                          rpc_log_place())
+               : rpc_fail(fault, ENOTCONN,
+                          "the daemon closed the connection without an answer: it has ended, or "
+                          "serves 8 of a user already; see its log (%s), or end another client",
+                          rpc_log_place());
 }
 
 static int64_t now_ms(void)
@@ -145,12 +167,7 @@ int rpc_fail_transport(struct profctl *conn, struct profctl_fault *fault, int r)
     case EMSGSIZE:
         return break_off(conn, fault, EPROTO, "the daemon's answer is not one");
     default:
-        return break_off(
-            conn, fault, ENOTCONN,
-            conn->was_answered
-                ? "the daemon closed the connection, or has ended; its log says why: journalctl -u cpu-profilerd"
-                : "the daemon closed the connection without an answer: it has ended, "
-                  "or serves 8 of a user already; see its log (journalctl -u cpu-profilerd), or end another client");
+        return break_off_closed(conn, fault);
     }
 }
 
@@ -245,8 +262,8 @@ int rpc_call(struct profctl *conn, const char *method, cJSON *parameters, int li
         conn->fd = close_fd(conn->fd);
         return rpc_fail(fault, ETIMEDOUT,
                         "the daemon did not answer within %d s; it is stopped, or has too much to "
-                        "do: see its log, or systemctl status cpu-profilerd",
-                        limit_ms / 1000);
+                        "do: see its log, %s",
+                        limit_ms / 1000, rpc_log_place());
     }
     if (r < 0) {
         return rpc_fail_transport(conn, fault, r);

@@ -37,6 +37,9 @@ struct profctl {
 int rpc_fail(struct profctl_fault *fault, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Where the daemon's log is: a command where systemd runs the machine, else a place in words. */
+const char *rpc_log_place(void);
+
 /* Ends a connection on which something went wrong below the calls, `r` < 0, and says what. Returns
  * -errno. */
 int rpc_fail_transport(struct profctl *conn, struct profctl_fault *fault, int r);

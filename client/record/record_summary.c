@@ -19,6 +19,7 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Less is no early end: a session takes as long to begin. */
@@ -87,7 +88,7 @@ static void complain_early_end(const struct record_outcome *outcome)
         const char *by; /* what Stop replies */
         const char *text;
     } ends[] = {
-        {"shutdown", "the daemon is ending (SIGTERM, or systemctl stop or restart)"},
+        {"shutdown", "the daemon is ending: it was told to, by a signal or its service manager"},
         {"max_duration", "the session's max_duration_s is over"},
         {"max_unread", "the session was not read for max_unread_s of daemon.json"},
     };
@@ -163,6 +164,13 @@ static void print_last_line(FILE *to, const struct record_outcome *outcome)
                        "shows where the time went");
 }
 
+/* Whether what was written can be read again: not from a pipe or /dev/null. */
+static bool is_readable(const char *path)
+{
+    struct stat status;
+    return strcmp(path, "-") != 0 && (stat(path, &status) < 0 || S_ISREG(status.st_mode));
+}
+
 void record_summary_print(FILE *to, const struct record_outcome *outcome)
 {
     print_first_lines(to, outcome);
@@ -177,7 +185,7 @@ void record_summary_print(FILE *to, const struct record_outcome *outcome)
         books_print_short(to, outcome->scan->books_json, "--books", &unread);
     }
     thread_sums_print(to, outcome->threads);
-    if (!outcome->is_empty && strcmp(outcome->request->output_path, "-") != 0) {
+    if (!outcome->is_empty && is_readable(outcome->request->output_path)) {
         (void)fputs(outcome->request->shows_books ? "\n" : "", to);
         print_last_line(to, outcome);
     }

@@ -420,6 +420,15 @@ void report_print_table(const struct page *page, const struct profile *profile,
     if (shown < report->row_count) {
         (void)fprintf(page->file, "... and %zu more; -n 0 shows all\n", report->row_count - shown);
     }
+    if (report->series_length > 0) {
+        char title[SERIES_TITLE_BYTES];
+        char line[128];
+        (void)snprintf(line, sizeof line,
+                       "%s: the highest mark of a row is its own largest part, so heights of rows "
+                       "do not compare",
+                       series_title(report, title));
+        page_print_lines(page, PAGE_PLAIN, line);
+    }
     (void)fputc('\n', page->file);
     if (profile->inlines.is_wanted) {
         print_sources(page, profile);

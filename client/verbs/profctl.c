@@ -152,10 +152,16 @@ static int run(int argc, char **argv)
     if (verb != NULL) {
         return verb->run(argc - 1, argv + 1);
     }
-    return argv[1][0] == '-'
+    if (argv[1][0] != '-') {
+        return refuse_verb(&line, argv[1]);
+    }
+    static const char *const own[] = {"--version", "--help"};
+    const char *suggestion = suggest_word(argv[1], own, sizeof own / sizeof own[0]);
+    return suggestion == NULL
                ? options_refuse(&line, "%s: a verb comes first, such as: profctl status %s",
                                 argv[1], argv[1])
-               : refuse_verb(&line, argv[1]);
+               : options_refuse(&line, "%s: there is no such option; did you mean %s?", argv[1],
+                                suggestion);
 }
 
 int main(int argc, char **argv)

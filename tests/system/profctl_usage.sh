@@ -77,7 +77,9 @@ for verb in record read stop status report top; do
     done
 done
 expect 2 'a verb comes first' --nonsense
-expect 2 'name a recording, such as: profctl report profile.fxt' report
+expect 2 'did you mean --version' --versoin
+expect 2 'name a recording, such as: profctl report profile.fxt; there is no profile.fxt here' report
+expect 2 'did you mean process' report --by proces a
 expect 2 'lock.fxt was taken as what --callers is to be' report --callers lock.fxt
 expect 2 'one recording at a time; join parts with: cat a b | profctl report -' report a b
 expect 2 '-n x: ' report -n x a

@@ -208,13 +208,19 @@ TEST(says_in_one_line_where_the_ticks_went)
                              "\"idle\":10,\"kept\":80,\"filtered\":10}}");
     books_print_brief(&page, "{\"period_ns\":1000000,\"cpus\":[{\"cpu\":0,\"expected\":100,"
                              "\"lost\":9}],\"total\":{\"expected\":100,\"lost\":9}}");
+    books_print_brief(&page, "{\"total\":{\"expected\":100,\"kept\":103,\"unexplained\":-3}}");
     books_print_brief(&page, "[]");
     assert_int_equal(fclose(file), 0);
     assert_string_equal(text,
                         "books: of 100 ticks 80 kept, 10 filtered; 10 idle (--books: of each CPU)\n"
                         "books: of 100 ticks 9 lost (--books: of each CPU)\n"
                         "warning: cpu 0: 9.0 % of the ticks are lost: the daemon did not empty "
-                        "the ring in time; lower the rate or stack_copy_bytes\n" NO_BOOKS);
+                        "the ring in time; lower the rate or stack_copy_bytes\n"
+                        "books: of 100 ticks 103 kept; -3 unexplained (more samples came than the "
+                        "measured time has periods) (--books: of each CPU)\n"
+                        "warning: all CPUs: -3.0 % of the ticks are unexplained: nothing that is "
+                        "measured says where they went; THE BOOKS in profctl(1) says what can be "
+                        "in it\n" NO_BOOKS);
     free(text);
 }
 
