@@ -24,6 +24,8 @@
 #define SERIES_TITLE_BYTES  ((size_t)40)
 #define GAP_WIDTH           ((size_t)2)
 #define TEXT_WIDTH_MIN      ((size_t)8)  /* of a column, or those behind it are left out, */
+#define MODULE_WIDTH        ((size_t)16) /* of a module that is kept whole, */
+#define NAME_WIDTH_MIN      ((size_t)10) /* where so much is left for a function */
 #define TEXT_WIDTH_NARROW   ((size_t)16) /* and on a page that has no amounts */
 #define TEXTS_WIDTH_MIN     ((size_t)22)
 #define CONTAINER_ID_DIGITS 64
@@ -333,6 +335,29 @@ static size_t share_room(const struct text_column *columns, struct page_column *
     return count;
 }
 
+/* Keeps the last column whole where it has modules, which without their folders are short and mean
+ * nothing without their middle, and the first column can give what that takes. */
+static void keep_modules_whole(const struct profile *profile, const struct report *report,
+                               size_t shown, const struct text_column *columns,
+                               struct page_column *shares, size_t count)
+{
+    struct page_column *last = &shares[count - 1];
+    char into[CELL_BYTES];
+    size_t needed = 0;
+    if (count < 2 || !columns[count - 1].is_path) {
+        return;
+    }
+    for (size_t at = 0; at < shown; at++) {
+        size_t width =
+            text_width(basename_of(columns[count - 1].cell(profile, &report->rows[at], into)));
+        needed = width > needed && width <= MODULE_WIDTH ? width : needed;
+    }
+    if (needed > last->width && shares[0].width >= NAME_WIDTH_MIN + needed - last->width) {
+        shares[0].width -= needed - last->width;
+        last->width = needed;
+    }
+}
+
 static void print_rows(const struct page *page, const struct profile *profile,
                        const struct report *report, size_t shown)
 {
@@ -353,6 +378,7 @@ static void print_rows(const struct page *page, const struct profile *profile,
     count = share_room(columns, shares, count,
                        page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED : page->columns - used,
                        has_amounts(page, &measure) ? TEXT_WIDTH_MIN : TEXT_WIDTH_NARROW);
+    keep_modules_whole(profile, report, shown, columns, shares, count);
     for (size_t i = 0; i < count; i++) {
         print_cell(page->file, columns[i].title, &columns[i], shares[i].width, i + 1 == count);
     }

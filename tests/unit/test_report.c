@@ -164,6 +164,31 @@ TEST(fits_the_page_and_leaves_out_folders_first)
     free(text);
 }
 
+/* A short module stays whole on a narrow page: "lib....6" could be any library. */
+TEST(keeps_short_modules_whole)
+{
+    struct recording *recording =
+        recording_of("module 7 1 /usr/lib/libm.so.6 0xab; mmap 0 7 1 0x1000 0x1000 0;"
+                     "symbol ab /usr/lib/libm.so.6 0 a_function_with_a_long_name;"
+                     "sample 1000 7 1 0x1001");
+    struct profile *profile = load_recording(recording);
+    struct report report;
+    struct summary summary;
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    const struct page page = {.file = file, .columns = 60};
+    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, REPORT_SORT_SELF, &report), 0);
+    assert_int_equal(summary_take(profile, &summary), 0);
+    report_print_table(&page, profile, &summary, &report, 0);
+    assert_int_equal(fclose(file), 0);
+    assert_contains(text, "  libm.so.6\n");
+    report_done(&report);
+    free(text);
+    (void)profile_free(profile);
+}
+
 TEST(aligns_numbers_to_the_right)
 {
     struct recording *recording = recording_of("name 71 0 0 a; name 27124 0 0 app");
