@@ -464,6 +464,7 @@ TEST(the_picture_begins_with_its_root_and_says_where_all_ticks_went)
     const char *below = strstr(picture, "<title>main in /bin/app");
     assert_non_null(below);
     assert_contains(below, "y=\"69.0\"");
+    assert_contains(picture, "y=\"86.0\"");
     free(picture);
     (void)profile_free(profile);
 }
