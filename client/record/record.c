@@ -204,7 +204,9 @@ static int begin(struct recording *recording)
     if (status != EXIT_DONE) {
         return status;
     }
-    status = record_session_create(recording->conn, config, false);
+    /* -d, for a client that gets no CPU to end it. */
+    uint64_t limit_s = (recording->request->duration_ns + NS_PER_S - 1) / NS_PER_S;
+    status = record_session_create(recording->conn, config, false, limit_s);
     if (status != EXIT_DONE) {
         return status;
     }

@@ -8,7 +8,6 @@
 
 #include "attach.h"
 #include "cleanup.h"
-#include "clock.h"
 #include "doctor.h"
 #include "json.h"
 #include "options.h"
@@ -64,20 +63,6 @@ static bool has_waits(const cJSON *tree)
     return cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(tree, "off_cpu"));
 }
 
-/* Limits the session to the time of -d, in whole seconds: a client that gets no CPU cannot end it.
- * A limit that the file has stays. */
-static bool limit_duration(cJSON *tree, const struct record_request *request)
-{
-    uint64_t duration_s = (request->duration_ns + NS_PER_S - 1) / NS_PER_S;
-    if (request->max_duration_s > 0) {
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, MAX_DURATION);
-        duration_s = request->max_duration_s;
-    }
-    return duration_s == 0 || duration_s > SESSION_DURATION_S_MAX ||
-           cJSON_HasObjectItem(tree, MAX_DURATION) ||
-           cJSON_AddNumberToObject(tree, MAX_DURATION, (double)duration_s) != NULL;
-}
-
 static bool apply_options(cJSON *tree, const struct record_request *request, pid_t child)
 {
     if (request->frequency_hz > 0) {
@@ -87,8 +72,11 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
             return false;
         }
     }
-    if (!limit_duration(tree, request)) {
-        return false;
+    if (request->max_duration_s > 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, MAX_DURATION);
+        if (cJSON_AddNumberToObject(tree, MAX_DURATION, (double)request->max_duration_s) == NULL) {
+            return false;
+        }
     }
     if (request->kernel_stacks || request->no_kernel_stacks) {
         cJSON_DeleteItemFromObjectCaseSensitive(tree, KERNEL_STACKS);
@@ -200,11 +188,32 @@ int record_session_try(struct profctl *conn, const char *config, bool is_detache
     return profctl_create(conn, config, is_detached, fault);
 }
 
-int record_session_create(struct profctl *conn, const char *config, bool is_detached)
+/* The config with that limit, where it has none; NULL where it has one, or is to have none.
+ * Returned: free(). */
+static char *add_limit(const char *config, uint64_t limit_s)
+{
+    cleanup_(json_freep) cJSON *tree = NULL;
+    if (limit_s == 0 || limit_s > SESSION_DURATION_S_MAX || parse_base(config, &tree, NULL) < 0 ||
+        cJSON_HasObjectItem(tree, MAX_DURATION) ||
+        cJSON_AddNumberToObject(tree, MAX_DURATION, (double)limit_s) == NULL) {
+        return NULL;
+    }
+    return cJSON_PrintUnformatted(tree);
+}
+
+int record_session_create(struct profctl *conn, const char *config, bool is_detached,
+                          uint64_t limit_s)
 {
     struct profctl_fault fault = {0};
     bool lacks_kernel = false;
-    int r = record_session_try(conn, config, is_detached, &lacks_kernel, &fault);
+    cleanup_(freep) char *limited = add_limit(config, limit_s);
+    int r = record_session_try(conn, limited == NULL ? config : limited, is_detached, &lacks_kernel,
+                               &fault);
+    /* The administrator's own limit is shorter, and holds without being asked for. */
+    if (r < 0 && limited != NULL &&
+        strncmp(fault.text, MAX_DURATION ":", strlen(MAX_DURATION ":")) == 0) {
+        r = record_session_try(conn, config, is_detached, &lacks_kernel, &fault);
+    }
     if (lacks_kernel) {
         (void)complain("note: " RECORD_LACKS_KERNEL "; --no-kernel asks for none");
     }

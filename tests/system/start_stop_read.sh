@@ -137,6 +137,7 @@ gzip -t "$WORK/b.fxt.gz" || fail "b.fxt.gz is not compressed"
 work 0.3
 profctl read --native -o /dev/stdout 2>"$WORK/err" | cat >"$WORK/c.fxt"
 [ "${PIPESTATUS[0]}" -eq 0 ] || fail "the third read: $(cat "$WORK/err")"
+work 0.3
 stop_session
 profctl read --native -o - >"$WORK/d.fxt" 2>"$WORK/err" || fail "the fourth read"
 grep -Eq '^[0-9]+ kept samples are not in this file; earlier reads have them$' "$WORK/err" || fail "the last of four reads says: $(cat "$WORK/err")"

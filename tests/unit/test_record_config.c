@@ -3,7 +3,6 @@
 /*
  * How options become a config, and go over one from a file.
  */
-#include "clock.h"
 #include "record.h"
 #include "record_config.h"
 #include "unit_test.h"
@@ -30,10 +29,6 @@ TEST(puts_options_over_the_file)
          0,
          "{\"max_stack_depth\":5,\"frequency_hz\":7}"},
         {"{\"max_duration_s\":5}", {.max_duration_s = 7}, 0, "{\"max_duration_s\":7}"},
-        {NULL, {.duration_ns = 3000000001}, 0, "{\"max_duration_s\":4}"},
-        {NULL, {.duration_ns = 3000000000}, 0, "{\"max_duration_s\":3}"},
-        {"{\"max_duration_s\":5}", {.duration_ns = 3000000000}, 0, "{\"max_duration_s\":5}"},
-        {NULL, {.duration_ns = UINT64_C(40000000) * NS_PER_S}, 0, "{}"},
         {"{\"sample_period_ns\":10000}", {.frequency_hz = 7}, 0, "{\"frequency_hz\":7}"},
         {"{\"sample_period_ns\":10000}", {0}, 0, "{\"sample_period_ns\":10000}"},
         {"{\"kernel_stacks\":false}", {.kernel_stacks = true}, 0, "{\"kernel_stacks\":true}"},

@@ -62,8 +62,11 @@ int record_config_rate(const char *config, uint64_t frequency_hz, char **ret);
 int record_session_try(struct profctl *conn, const char *config, bool is_detached,
                        bool *ret_lacks_kernel, struct profctl_fault *fault);
 
-/* The same, with a note of it. Returns an exit status, after a complaint. */
-int record_session_create(struct profctl *conn, const char *config, bool is_detached);
+/* The same, with a note of it. The session has `limit_s` as its max_duration_s (0: none), where the
+ * config has none and the administrator allows so much. Returns an exit status, after a complaint.
+ */
+int record_session_create(struct profctl *conn, const char *config, bool is_detached,
+                          uint64_t limit_s);
 
 /*
  * The options of each verb that makes a session, in its table; its request is a struct
