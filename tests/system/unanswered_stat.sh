@@ -37,6 +37,15 @@ lead_into_held() {
     done
 }
 
+# attacker_ran: a program of that user has run for long enough to be sampled.
+attacker_ran() {
+    local pid
+    for pid in $(pgrep -u 4711 '^(hog|file)'); do
+        ! read_cpu_ms "$pid" || [ "$CPU_MS" -lt 50 ] || return 0
+    done
+    return 1
+}
+
 # expect_names STORY: while the attack lasts.
 expect_names() {
     local story=$1 program=$WORK/victim_$1 recorder held
@@ -53,6 +62,7 @@ expect_names() {
     # Longer than a thread is waited for.
     sleep 4
     ! process_ended "$BACKGROUND_PID" || skip "no program can run from FUSE here: $(cat "$WORK/$story.attacker")"
+    wait_until 60 attacker_ran || fail "$story: the attacker does not run"
     nice -n -10 setpriv --reuid=4712 --regid=4712 --clear-groups "$program" --seconds 1.5 >/dev/null || fail "$story: the victim"
     held=$(sort -u "$WORK/$story.attacker" | grep -c stat)
     if [ "$story" = hold ]; then
