@@ -134,6 +134,23 @@ lab systemctl start "$recorder" || fail "the recording does not start"
 wait_until 20 recording_ended "$recorder" || fail "the recording does not end"
 [ "$(lab systemctl show "$recorder" -p Result --value)" = success ] || fail "the recording failed: $(lab journalctl --no-pager -u "$recorder")"
 folder=/var/lib/cpu-profilerd/hourly
+# One that meets another recording is tried again, and one without an end is not begun.
+lab sh -c "mkdir -p /etc/systemd/system/$recorder.d; printf '[Service]\nRestartSec=1\n' >/etc/systemd/system/$recorder.d/soon.conf; systemctl daemon-reload"
+is_tried_again() {
+    [ "$(lab systemctl show "$recorder" -p NRestarts --value)" -ge 1 ]
+}
+lab rm -r $folder
+alice profctl start -F 99 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
+lab systemctl start "$recorder" || fail "the recording does not start"
+wait_until 20 is_tried_again || fail "a recording that meets another is not tried again: $(lab journalctl --no-pager -u "$recorder")"
+alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
+wait_until 20 recording_ended "$recorder" || fail "the recording that was tried again does not end"
+[ "$(lab systemctl show "$recorder" -p Result --value)" = success ] || fail "no try succeeds: $(lab journalctl --no-pager -u "$recorder")"
+lab sh -c "mv /etc/cpu-profilerd/record/hourly.json /root/; echo '{}' >/etc/cpu-profilerd/record/hourly.json"
+lab systemctl start "$recorder" || fail "the unit does not start"
+wait_until 20 recording_ended "$recorder" || fail "a recording without an end was begun, or is tried again"
+lab journalctl --no-pager -u "$recorder" | grep -q 'max_duration_s is missing' || fail "it is not said that an end is missing"
+lab sh -c "mv /root/hourly.json /etc/cpu-profilerd/record/"
 lab sh -c "ls $folder" >"$WORK/recordings"
 [ "$(wc -l <"$WORK/recordings")" -eq 1 ] || fail "there is not one recording: $(cat "$WORK/recordings")"
 alice profctl report "$folder/$(cat "$WORK/recordings")" >"$WORK/out" || fail "a member cannot read the recording"
