@@ -369,15 +369,21 @@ static void write_first_line(FILE *to, const struct reading *reading)
 static void write_last_line(FILE *to, const struct reading *reading)
 {
     uint64_t missing = missing_count(reading);
+    const char *path = reading->request->output_path;
     if (reading->has_ended && missing > 0) {
         (void)fprintf(to, "%" PRIu64 " kept sample%s not in this file%s\n", missing,
                       missing == 1 ? " is" : "s are",
                       reading->is_first ? "" : "; earlier reads have them");
     }
-    (void)fputs(reading->has_ended
-                    ? "nothing is left to be read; profctl close ends the session\n"
-                    : "the session goes on, and another profctl read gives what follows\n",
-                to);
+    if (reading->has_ended) {
+        (void)fputs("nothing is left to be read; profctl close ends the session\n", to);
+    } else if (strcmp(path, "-") == 0) {
+        (void)fputs("the session goes on, and another profctl read gives what follows\n", to);
+    } else {
+        (void)fputs("the session goes on; profctl read --append -o ", to);
+        text_print_argument(to, path);
+        (void)fputs(" adds what follows\n", to);
+    }
 }
 
 static void print_sentence(const struct page *page, const struct reading *reading,

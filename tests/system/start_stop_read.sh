@@ -151,7 +151,8 @@ echo "== a file is added to, compressed or not, or replaced and kept"
 for name in more.fxt more.fxt.gz; do
     begin --comm busy
     work 0.5
-    profctl read --native --append -o "$WORK/$name" >/dev/null || fail "the first read"
+    profctl read --native --append -o "$WORK/$name" >"$WORK/out" || fail "the first read"
+    tr '\n' ' ' <"$WORK/out" | grep -qF "profctl read --append -o $WORK/$name adds what follows" || fail "the first read says: $(cat "$WORK/out")"
     work 0.5
     refused 'holds a recording already' profctl read --native -o "$WORK/$name"
     profctl read --native --append -o "$WORK/$name" >"$WORK/out" || fail "read --append: $(cat "$WORK/out")"
