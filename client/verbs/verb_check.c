@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `profctl check`: what the daemon would say to a session config, without a daemon: the same parser
- * reads it here. What depends on the machine that a session will run on, which may be another one,
- * is only warned of.
+ * `profctl check`: what the daemon would say to a session config of the caller, without a daemon:
+ * the same parser reads it here, within the limits of this machine's daemon.json. Where these are
+ * not known, the last line says so. What depends on the machine that a session will run on, which may be
+ * another one, is only warned of.
  */
 #include "cleanup.h"
+#include "daemon_config.h"
 #include "json.h"
 #include "json_out.h"
 #include "options.h"
@@ -14,8 +16,12 @@
 #include "text_out.h"
 #include "verbs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define UNCHECKED_BYTES 512
 
 #define MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 
@@ -25,7 +31,7 @@ struct check_request {
 };
 
 static const struct verb_option options[] = {
-    {0, "json", NULL, "one JSON object: file, ok, and config and warnings, or error", options_flag,
+    {0, "json", NULL, "one JSON object: file, ok, and config, warnings and\nlimits_checked, or error", options_flag,
      offsetof(struct check_request, is_json), 0},
     {0},
 };
@@ -33,7 +39,8 @@ static const struct verb_option options[] = {
 static const struct command_line line = {
     .usage = "profctl check [--json] CONFIG",
     .help = "Checks a session config, as `profctl record --config` takes it, and shows the\n"
-            "values that a session would have. \"-\" is standard input. Needs no daemon.\n",
+            "values that a session would have. \"-\" is standard input. Needs no daemon; the\n"
+            "limits are those that " DAEMON_CONFIG_PATH " has for you.\n",
     .options = options,
     .operand = "config",
     .operand_example = "web.json",
@@ -100,9 +107,10 @@ static void print_fault(struct json_out *out, const char *name, const char *memb
     json_out_end(out, '}');
 }
 
-/* `config_text` is NULL when the config is refused with `fault`; else `notes` are the warnings. */
+/* `config_text` is NULL when the config is refused with `fault`; else `notes` are the warnings, and
+ * `limits_checked` says whether the daemon's limits for users are among what was checked. */
 static void print_json(const char *path, const char *config_text, const struct fault *fault,
-                       const struct session_notes *notes)
+                       const struct session_notes *notes, bool limits_checked)
 {
     struct json_out out = {.file = stdout};
     json_out_begin(&out, NULL, '{');
@@ -117,6 +125,7 @@ static void print_json(const char *path, const char *config_text, const struct f
             print_fault(&out, NULL, notes->notes[i].member, notes->notes[i].text);
         }
         json_out_end(&out, ']');
+        json_out_raw(&out, "limits_checked", limits_checked ? "true" : "false");
     }
     json_out_end(&out, '}');
     (void)fputc('\n', stdout);
@@ -125,13 +134,41 @@ static void print_json(const char *path, const char *config_text, const struct f
 static int refuse(const char *path, bool json, const struct fault *fault)
 {
     if (json) {
-        print_json(path, NULL, fault, NULL);
+        print_json(path, NULL, fault, NULL, false);
         return EXIT_FAILED;
     }
     return complain("%s: %s: %s", path, fault->member, fault->text);
 }
 
-static int accept_config(const char *path, bool json, const struct session_config *config)
+/*
+ * The limits of the daemon for a session of the caller. `unchecked` has room for UNCHECKED_BYTES and
+ * gets a sentence about limits that were not checked; "": all were.
+ */
+static struct session_limits find_limits(char *unchecked)
+{
+    struct daemon_config config;
+    struct fault fault = {0};
+    unchecked[0] = '\0';
+    int r = daemon_config_load(DAEMON_CONFIG_PATH, &config, &fault);
+    if (r < 0 && r != -ENOENT) {
+        (void)snprintf(unchecked, UNCHECKED_BYTES,
+                       "the daemon's limits for users were not checked: %s: %s%s%s",
+                       DAEMON_CONFIG_PATH, fault.member, fault.member[0] == '\0' ? "" : ": ",
+                       fault.text);
+        return session_no_limits;
+    }
+    if (r < 0) {
+        daemon_config_init(&config, DAEMON_CONFIG_PATH);
+    }
+    if (geteuid() == 0) {
+        (void)snprintf(unchecked, UNCHECKED_BYTES, "%s",
+                       "the daemon's limits for users other than root were not checked");
+    }
+    return daemon_config_limits(&config, geteuid());
+}
+
+static int accept_config(const char *path, bool json, const struct session_config *config,
+                         const char *unchecked)
 {
     cleanup_(freep) char *text = session_config_print(config);
     struct session_notes notes = config->notes;
@@ -140,10 +177,14 @@ static int accept_config(const char *path, bool json, const struct session_confi
         return complain("%s: there is not enough memory", path);
     }
     if (json) {
-        print_json(path, text, NULL, &notes);
+        print_json(path, text, NULL, &notes, unchecked[0] == '\0');
         return EXIT_DONE;
     }
     int status = print_values(path, config, text);
+    if (unchecked[0] != '\0') {
+        text_print(stdout, unchecked);
+        (void)fputc('\n', stdout);
+    }
     for (size_t i = 0; i < notes.count; i++) {
         (void)complain("%s: %s: warning: %s", path, notes.notes[i].member, notes.notes[i].text);
     }
@@ -157,6 +198,7 @@ int verb_check(int argc, char **argv)
     struct check_request request = {0};
     struct session_config config;
     struct fault fault = {0};
+    char unchecked[UNCHECKED_BYTES];
     int status = options_take(&line, argc, argv, &request);
     if (status != OPTIONS_TAKEN) {
         return status;
@@ -164,7 +206,8 @@ int verb_check(int argc, char **argv)
     if (text_file_read(request.path, SESSION_CONFIG_BYTES_MAX, &text, &text_bytes, &fault) < 0) {
         return complain("%s", fault.text);
     }
-    return session_config_parse(text, text_bytes, false, &config, &fault) < 0
+    const struct session_limits limits = find_limits(unchecked);
+    return session_config_parse_within(text, text_bytes, false, &limits, &config, &fault) < 0
                ? refuse(request.path, request.is_json, &fault)
-               : accept_config(request.path, request.is_json, &config);
+               : accept_config(request.path, request.is_json, &config, unchecked);
 }

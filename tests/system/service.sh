@@ -116,6 +116,11 @@ echo '{"max_frequency_hz": 100}' | lab tee /etc/cpu-profilerd/daemon.json >/dev/
 set_service "${limits[@]}" ExecStart= "ExecStart=/usr/sbin/cpu-profilerd --idle-exit-s 1"
 alice profctl start -F 101 >"$WORK/out" 2>&1 && fail "the config is not heeded"
 grep -q 'daemon.json' "$WORK/out" || fail "a refusal does not say why: $(cat "$WORK/out")"
+# What the daemon refuses to a user, check refuses in the same words.
+echo '{"frequency_hz": 101}' | lab tee /home/alice/fast.json >/dev/null
+alice profctl check fast.json >"$WORK/check.out" 2>&1 && fail "check takes what the daemon refuses"
+sentence=$(sed -n 's/.*\(frequency_hz: is above .*\)/\1/p' "$WORK/out")
+[ -n "$sentence" ] && grep -qF "fast.json: $sentence" "$WORK/check.out" || fail "check says: $(cat "$WORK/check.out"), start: $(cat "$WORK/out")"
 is_inactive() {
     [ "$(service_property ActiveState)" = inactive ]
 }
