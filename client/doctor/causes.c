@@ -11,7 +11,9 @@
 #include "cleanup.h"
 #include "text_out.h"
 
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ARGUMENTS_MAX 4
 
@@ -50,9 +52,16 @@ static const struct {
     [CAUSE_PARANOID_HIGH] = {"paranoid-high", "paranoid", DOCTOR_WRONG, false,
                              "kernel.perf_event_paranoid is {0}, above 2: such kernels refuse "
                              "perf events to a daemon without CAP_SYS_ADMIN",
-                             "{sudo}sysctl -w kernel.perf_event_paranoid=2",
+                             "{sysctl kernel.perf_event_paranoid=2}",
                              "for the next boots, put kernel.perf_event_paranoid=2 into a file of "
                              "/etc/sysctl.d"},
+    [CAUSE_PARANOID_HIGH_PACKAGE] =
+        {"paranoid-high-package", "paranoid", DOCTOR_WRONG, false,
+         "kernel.perf_event_paranoid is {0}, above 2: such kernels refuse perf events to a daemon "
+         "without CAP_SYS_ADMIN",
+         "{sudo}dpkg-reconfigure cpu-profilerd",
+         "answer yes, which holds until the package is removed; a file of /etc/sysctl.d that names "
+         "it goes over that"},
     [CAUSE_PARANOID_BORNE] = {"paranoid-borne", "paranoid", DOCTOR_NOTE, false,
                               "kernel.perf_event_paranoid is {0}, above 2; this daemon records all "
                               "the same",
@@ -62,9 +71,9 @@ static const struct {
     [CAUSE_RATE_LOW] = {"rate-low", "rate", DOCTOR_WARNING, false,
                         "kernel.perf_event_max_sample_rate is {0}, so the kernel holds back the "
                         "timer of sessions with more samples a second than that",
-                        "{sudo}sysctl -w kernel.perf_cpu_time_max_percent=25 "
+                        "{sysctl kernel.perf_cpu_time_max_percent=25 "
                         "kernel.perf_event_max_sample_rate=100000 "
-                        "kernel.perf_cpu_time_max_percent=0",
+                        "kernel.perf_cpu_time_max_percent=0}",
                         "with kernel.perf_cpu_time_max_percent at 0 the kernel does not lower it "
                         "again; for the next boots, put the last two into a file of /etc/sysctl.d"},
     [CAUSE_LOCKDOWN_NONE] = {"lockdown-none", "lockdown", DOCTOR_OK, false,
@@ -77,7 +86,7 @@ static const struct {
     [CAUSE_KERNEL_NAMES_HIDDEN] = {"kernel-names-hidden", "kernel-names", DOCTOR_WARNING, false,
                                    "kernel.kptr_restrict is {0}, so functions of the kernel have "
                                    "no names",
-                                   "{sudo}sysctl -w kernel.kptr_restrict=1",
+                                   "{sysctl kernel.kptr_restrict=1}",
                                    "the next session has them; for the next boots, put "
                                    "kernel.kptr_restrict=1 into a file of /etc/sysctl.d"},
     [CAUSE_KERNEL_NAMES_NO_RIGHT] = {"kernel-names-no-right", "kernel-names", DOCTOR_NOTE, false,
@@ -162,10 +171,10 @@ static const struct {
                              "start the daemon where it finds the group {2}; members of another "
                              "group may have other rights"},
     [CAUSE_GROUP_MISSING] = {"group-missing", "group", DOCTOR_WRONG, false, "there is no group {0}",
-                             "{sudo}groupadd --system {0}\n{sudo}usermod -aG {0} $USER",
+                             "{sudo}groupadd --system {0}\n{sudo}usermod -aG {0} {user}",
                              "then start the daemon anew, and log in again"},
     [CAUSE_GROUP_NOT_MEMBER] = {"group-not-member", "group", DOCTOR_WRONG, false,
-                                "you are not in the group {0}", "{sudo}usermod -aG {0} $USER",
+                                "you are not in the group {0}", "{sudo}usermod -aG {0} {user}",
                                 "then log in again"},
     [CAUSE_GROUP_NEW_LOGIN] = {"group-new-login", "group", DOCTOR_WRONG, false,
                                "you are in the group {0}, but not since this login",
@@ -227,6 +236,8 @@ static const struct {
     [CAUSE_SESSION_FREE] = {"session-free", "session", DOCTOR_OK, false, "no session is in the way",
                             "", ""},
     [CAUSE_SESSION_HELD] = {"session-held", "session", DOCTOR_WRONG, false, "{0}", "", "{1}"},
+    [CAUSE_SESSION_OF_ANOTHER] = {"session-of-another", "session", DOCTOR_NOTE, false, "{0}", "",
+                                  "{1}"},
     [CAUSE_SAMPLE_GOOD] = {"sample-good", "sample", DOCTOR_OK, false,
                            "{0} samples of a test program came in a second", "", ""},
     [CAUSE_SAMPLE_REFUSED] = {"sample-refused", "sample", DOCTOR_WRONG, false, "{0}", "", ""},
@@ -276,27 +287,25 @@ static const struct {
                                "your time namespace is {0} s off the machine's clock, which "
                                "recordings have",
                                "", ""},
-    [CAUSE_PROGRAMS_GOOD] = {"programs-good", "programs", DOCTOR_OK, false,
-                             "{3}{0} programs that run have a build-id, {1} of them symbols{2}", "",
-                             ""},
+    [CAUSE_PROGRAMS_GOOD] = {"programs-good", "programs", DOCTOR_OK, false, "{0}{1}", "", ""},
     [CAUSE_PROGRAMS_NO_BUILD_ID] = {"programs-no-build-id", "programs", DOCTOR_NOTE, false,
-                                    "{0} of {1} programs that run have no build-id, such as {2}: "
+                                    "{0} no build-id, such as {1}: "
                                     "debugging information cannot be found for them",
                                     "", "link them with -Wl,--build-id"},
     [CAUSE_DEBUG_GOOD] = {"debug-good", "debug", DOCTOR_OK, false,
-                          "{0} programs have debugging information here{1}", "", ""},
+                          "{0} debugging information here{1}", "", ""},
     [CAUSE_DEBUG_SERVERS] = {"debug-servers", "debug", DOCTOR_NOTE, false,
-                             "{0} of {1} programs that run have neither symbols nor debugging "
+                             "{0} neither symbols nor debugging "
                              "information here",
-                             "export DEBUGINFOD_URLS={2}",
+                             "export DEBUGINFOD_URLS={1}",
                              "then profctl report --inline has names and lines"},
     [CAUSE_DEBUG_PACKAGES] = {"debug-packages", "debug", DOCTOR_NOTE, false,
-                              "{0} of {1} programs that run have neither symbols nor debugging "
+                              "{0} neither symbols nor debugging "
                               "information here",
-                              "{sudo}apt-get install {!3}",
+                              "{sudo}apt-get install {!1}",
                               "then profctl report --inline has names and lines"},
     [CAUSE_DEBUG_NO_SERVERS] = {"debug-no-servers", "debug", DOCTOR_NOTE, false,
-                                "{0} of {1} programs that run have neither symbols nor debugging "
+                                "{0} neither symbols nor debugging "
                                 "information here",
                                 "", "install their packages with debugging information"},
     [CAUSE_MADE_CODE_GOOD] = {"made-code-good", "made-code", DOCTOR_OK, false, "{0}", "", ""},
@@ -315,18 +324,84 @@ static const struct {
                                 "end",
                                 "export {!2}", "then start the program anew"},
     [CAUSE_MADE_CODE_MORE] = {"made-code-more", "made-code", DOCTOR_WARNING, false,
-                              "{0} more programs do not name the code that they make", "", ""},
+                              "{0} not name the code that {1}", "", ""},
 };
+
+/* Whether a program of that name is where root finds its programs. */
+static bool has_program(const char *name)
+{
+    static const char *const folders[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
+    char path[64];
+    bool is_there = false;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && !is_there; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", folders[i], name);
+        is_there = access(path, X_OK) == 0;
+    }
+    return is_there;
+}
+
+static const char *sudo_prefix(void)
+{
+    return geteuid() != 0 && has_program("sudo") ? "sudo " : "";
+}
+
+/* Whether the caller must become root for these commands, and sudo is not there to do so. */
+static bool lacks_root(const char *commands)
+{
+    return geteuid() != 0 && !has_program("sudo") &&
+           (strstr(commands, "{sudo}") != NULL || strstr(commands, "{sysctl ") != NULL);
+}
+
+/* Sets "NAME=VALUE NAME=VALUE}", where the package of sysctl is missing by the kernel's files.
+ * Returns what follows. */
+static const char *write_sysctl(FILE *file, const char *settings)
+{
+    size_t bytes = strcspn(settings, "}");
+    if (has_program("sysctl")) {
+        (void)fprintf(file, "%ssysctl -w %.*s", sudo_prefix(), (int)bytes, settings);
+        return settings + bytes + 1;
+    }
+    const char *end = settings + bytes;
+    for (const char *at = settings; at < end;) {
+        size_t name_bytes = strcspn(at, "=");
+        size_t value_bytes = strcspn(at + name_bytes + 1, " }");
+        (void)fprintf(file, "%secho %.*s | %stee /proc/sys/", at == settings ? "" : "\n",
+                      (int)value_bytes, at + name_bytes + 1, sudo_prefix());
+        for (size_t i = 0; i < name_bytes; i++) {
+            (void)fputc(at[i] == '.' ? '/' : at[i], file);
+        }
+        at += name_bytes + 1 + value_bytes;
+        at += *at == ' ' ? 1 : 0;
+    }
+    return end + 1;
+}
+
+static void write_user(FILE *file)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    if (user == NULL || geteuid() == 0) {
+        (void)fputs("$USER", file);
+    } else {
+        text_print_argument(file, user->pw_name);
+    }
+}
 
 /* Writes `text` with its arguments in their places, in a command as a shell takes them. */
 static void write_filled(FILE *file, const char *text, const char *const *arguments,
                          bool is_command)
 {
     static const char sudo[] = "{sudo}";
+    static const char set[] = "{sysctl ";
+    static const char user[] = "{user}";
     while (*text != '\0') {
         if (strncmp(text, sudo, sizeof sudo - 1) == 0) {
-            (void)fputs(geteuid() == 0 ? "" : "sudo ", file);
+            (void)fputs(sudo_prefix(), file);
             text += sizeof sudo - 1;
+        } else if (strncmp(text, set, sizeof set - 1) == 0) {
+            text = write_sysctl(file, text + sizeof set - 1);
+        } else if (strncmp(text, user, sizeof user - 1) == 0) {
+            write_user(file);
+            text += sizeof user - 1;
         } else if (text[0] == '{') {
             bool is_raw = text[1] == '!';
             const char *argument = arguments[text[is_raw ? 2 : 1] - '0'];
@@ -359,6 +434,22 @@ static char *fill(const char *text, const char *const *arguments, bool is_comman
     return filled;
 }
 
+/* Returned: free(). NULL: no memory. */
+static char *fill_advice(enum cause cause, const char *const *arguments)
+{
+    const char *advice = causes[cause].advice;
+    char *whole = NULL;
+    if (!lacks_root(causes[cause].commands)) {
+        return fill(advice, arguments, false);
+    }
+    if (asprintf(&whole, "as root%s%s", advice[0] == '\0' ? "" : "; ", advice) < 0) {
+        return NULL;
+    }
+    char *filled = fill(whole, arguments, false);
+    free(whole);
+    return filled;
+}
+
 void report_add(struct doctor_report *report, enum cause cause, const char *const *arguments)
 {
     const char *all[ARGUMENTS_MAX] = {"", "", "", ""};
@@ -373,7 +464,7 @@ void report_add(struct doctor_report *report, enum cause cause, const char *cons
         .is_fixable = causes[cause].is_fixable,
         .text = fill(causes[cause].text, all, false),
         .commands = fill(causes[cause].commands, all, true),
-        .advice = fill(causes[cause].advice, all, false),
+        .advice = fill_advice(cause, all),
     };
     if (report->count == DOCTOR_FINDINGS_MAX || finding.text == NULL || finding.commands == NULL ||
         finding.advice == NULL) {

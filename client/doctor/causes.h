@@ -4,7 +4,8 @@
 /*
  * The table of causes and remedies. Texts have places {0} to {3} for arguments; in a command they
  * are quoted for a shell, but for {!0} to {!3}, which are such text already. {sudo} is "sudo "
- * unless the caller is root.
+ * unless the caller is root or has no sudo; then the advice begins with "as root". {sysctl A=1 B=2}
+ * sets these, {user} is the caller's name.
  */
 
 #include "doctor.h"
@@ -18,6 +19,7 @@ enum cause {
     CAUSE_KERNEL_LACKS,
     CAUSE_PARANOID_GOOD,
     CAUSE_PARANOID_HIGH,
+    CAUSE_PARANOID_HIGH_PACKAGE,
     CAUSE_PARANOID_BORNE,
     CAUSE_RATE_GOOD,
     CAUSE_RATE_LOW,
@@ -75,6 +77,7 @@ enum cause {
     CAUSE_REALTIME_LACKING,
     CAUSE_SESSION_FREE,
     CAUSE_SESSION_HELD,
+    CAUSE_SESSION_OF_ANOTHER,
 
     CAUSE_SAMPLE_GOOD,
     CAUSE_SAMPLE_REFUSED,

@@ -57,6 +57,8 @@ bool gather_holder(const struct session_status *status, struct daemon_facts *ret
     if (!ret->has_session) {
         return false;
     }
+    ret->is_sampling = strcmp(status->state, "running") == 0;
+    ret->is_of_another = geteuid() != status->uid;
     (void)snprintf(ret->holder_remedy, sizeof ret->holder_remedy, "%s", holder_remedy(status));
     if (!status->detached) {
         (void)snprintf(ret->holder, sizeof ret->holder, "%s",

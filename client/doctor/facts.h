@@ -22,6 +22,7 @@ struct fact {
 /* The kernel and the machine. */
 struct machine_facts {
     struct fact paranoid;
+    bool has_package_switch; /* the Debian package, which asks for the setting, is installed */
     struct fact kptr_restrict;
     struct fact mlock_kib; /* that each user may lock for each CPU, for perf events */
     struct fact max_sample_rate;
@@ -104,7 +105,9 @@ struct daemon_facts {
     struct fact realtime;     /* RLIMIT_RTPRIO; -1: none */
     struct fact descriptors;  /* RLIMIT_NOFILE; -1: none */
     bool has_session;
-    char holder[256]; /* the client that holds the session, a clause */
+    bool is_sampling;   /* that session gets samples now */
+    bool is_of_another; /* it is of another user than the caller */
+    char holder[256];   /* the client that holds the session, a clause */
     char holder_remedy[192];
 };
 

@@ -260,7 +260,8 @@ void judge_session(const struct facts *facts, struct doctor_report *report)
     if (!daemon->has_answered) {
         report_unknown(report, "session", "the daemon does not answer");
     } else if (daemon->has_session) {
-        REPORT(report, CAUSE_SESSION_HELD, daemon->holder, daemon->holder_remedy);
+        REPORT(report, daemon->is_of_another ? CAUSE_SESSION_OF_ANOTHER : CAUSE_SESSION_HELD,
+               daemon->holder, daemon->holder_remedy);
     } else {
         REPORT(report, CAUSE_SESSION_FREE);
     }

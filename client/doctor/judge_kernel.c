@@ -101,10 +101,14 @@ static void judge_paranoid(const struct facts *facts, struct doctor_report *repo
         report_unknown(report, "paranoid", paranoid->why);
     } else if (paranoid->value <= JUDGE_PARANOID_MAX) {
         REPORT(report, CAUSE_PARANOID_GOOD, judge_number(paranoid->value, number));
-    } else if (facts_have_begun(facts) || facts_have_capability(facts, CAP_SYS_ADMIN)) {
+    } else if (facts_have_begun(facts) || facts->daemon.is_sampling ||
+               facts_have_capability(facts, CAP_SYS_ADMIN)) {
         REPORT(report, CAUSE_PARANOID_BORNE, judge_number(paranoid->value, number));
     } else {
-        REPORT(report, CAUSE_PARANOID_HIGH, judge_number(paranoid->value, number));
+        REPORT(report,
+               facts->machine.has_package_switch ? CAUSE_PARANOID_HIGH_PACKAGE
+                                                 : CAUSE_PARANOID_HIGH,
+               judge_number(paranoid->value, number));
     }
 }
 

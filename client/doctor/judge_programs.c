@@ -28,31 +28,61 @@ static void write_hidden(const struct program_facts *programs, char *into, size_
     }
 }
 
+#define CLAUSE_BYTES ((size_t)96)
+
+/* "3 of 12 programs that run have", whose number fits the verb. `into` has room for CLAUSE_BYTES;
+ * returns it. */
+static const char *write_part(uint32_t part, uint32_t count, char *into)
+{
+    if (count == 1) {
+        (void)snprintf(into, CLAUSE_BYTES, "the one program that runs has");
+    } else {
+        (void)snprintf(into, CLAUSE_BYTES, "%u of %u programs that run %s", part, count,
+                       part == 1 ? "has" : "have");
+    }
+    return into;
+}
+
+/* "all 12 programs that run have a build-id, 5 of them symbols"; returns `into` likewise. */
+static const char *write_all(const struct program_facts *programs, char *into)
+{
+    if (programs->file_count == 1) {
+        (void)snprintf(into, CLAUSE_BYTES, "the one program that runs has a build-id, %s symbols",
+                       programs->with_symbols == 1 ? "and" : "but no");
+    } else {
+        (void)snprintf(into, CLAUSE_BYTES,
+                       "%s%u programs that run have a build-id, %u of them symbols",
+                       programs->is_cut ? "of more than can be looked at, the first " : "all ",
+                       programs->file_count, programs->with_symbols);
+    }
+    return into;
+}
+
 static void judge_files(const struct facts *facts, struct doctor_report *report)
 {
     const struct program_facts *programs = &facts->programs;
-    char files[JUDGE_NUMBER_BYTES];
-    char part[JUDGE_NUMBER_BYTES];
+    char clause[CLAUSE_BYTES];
     char hidden[96];
-    (void)judge_number(programs->file_count, files);
     write_hidden(programs, hidden, sizeof hidden);
     if (programs->nameless_count > 0) {
-        REPORT(report, CAUSE_PROGRAMS_NO_BUILD_ID, judge_number(programs->nameless_count, part),
-               files, programs->nameless);
+        REPORT(report, CAUSE_PROGRAMS_NO_BUILD_ID,
+               write_part(programs->nameless_count, programs->file_count, clause),
+               programs->nameless);
     } else {
-        REPORT(report, CAUSE_PROGRAMS_GOOD, files, judge_number(programs->with_symbols, part),
-               hidden, programs->is_cut ? "of more than can be looked at, the first " : "all ");
+        REPORT(report, CAUSE_PROGRAMS_GOOD, write_all(programs, clause), hidden);
     }
-    (void)judge_number(programs->bare_count, part);
+    (void)write_part(programs->bare_count, programs->file_count, clause);
     if (programs->bare_count == 0 || facts->has_debuginfod) {
-        REPORT(report, CAUSE_DEBUG_GOOD, judge_number(programs->with_debug_file, part),
+        (void)snprintf(clause, sizeof clause, "%u program%s", programs->with_debug_file,
+                       programs->with_debug_file == 1 ? " has" : "s have");
+        REPORT(report, CAUSE_DEBUG_GOOD, clause,
                facts->has_debuginfod ? ", and DEBUGINFOD_URLS names servers for the others" : "");
     } else if (facts->packages[0] != '\0') {
-        REPORT(report, CAUSE_DEBUG_PACKAGES, part, files, "", facts->packages);
+        REPORT(report, CAUSE_DEBUG_PACKAGES, clause, facts->packages);
     } else if (facts->debuginfod_url[0] != '\0') {
-        REPORT(report, CAUSE_DEBUG_SERVERS, part, files, facts->debuginfod_url);
+        REPORT(report, CAUSE_DEBUG_SERVERS, clause, facts->debuginfod_url);
     } else {
-        REPORT(report, CAUSE_DEBUG_NO_SERVERS, part, files);
+        REPORT(report, CAUSE_DEBUG_NO_SERVERS, clause);
     }
 }
 
@@ -141,9 +171,11 @@ void judge_programs(const struct facts *facts, struct doctor_report *report)
         judge_made(&programs->made[i], report);
     }
     if (programs->unmapped_count > MADE_MAX) {
-        char more[JUDGE_NUMBER_BYTES];
-        REPORT(report, CAUSE_MADE_CODE_MORE,
-               judge_number(programs->unmapped_count - MADE_MAX, more));
+        char more[CLAUSE_BYTES];
+        uint32_t count = programs->unmapped_count - MADE_MAX;
+        (void)snprintf(more, sizeof more, "%u more program%s", count,
+                       count == 1 ? " does" : "s do");
+        REPORT(report, CAUSE_MADE_CODE_MORE, more, count == 1 ? "it makes" : "they make");
     } else if (programs->unmapped_count == 0) {
         REPORT(report, CAUSE_MADE_CODE_GOOD,
                programs->runtime_count == 0 ? "no program that you see makes code"

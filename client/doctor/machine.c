@@ -20,6 +20,7 @@
 #define SECURITY_PATH  "/sys/kernel/security"
 #define CLOCK_PATH     "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define OFFSETS_PATH   "/proc/self/timens_offsets"
+#define QUESTION_PATH  "/var/lib/dpkg/info/cpu-profilerd.config" /* is asked by dpkg-reconfigure */
 #define MEMINFO_BYTES  ((size_t)4096)
 #define OFFSETS_BYTES  ((size_t)256)
 #define LOCKDOWN_BYTES ((size_t)128)
@@ -87,7 +88,10 @@ static struct fact gather_clock_step(void)
 void gather_machine(const char *root, struct machine_facts *ret)
 {
     char offsets[OFFSETS_BYTES];
+    char question[FILES_PATH_BYTES];
+    (void)snprintf(question, sizeof question, "%s" QUESTION_PATH, root);
     *ret = (struct machine_facts){
+        .has_package_switch = access(question, F_OK) == 0,
         .paranoid = files_number(root, SYSCTL "perf_event_paranoid"),
         .kptr_restrict = files_number(root, SYSCTL "kptr_restrict"),
         .mlock_kib = files_number(root, SYSCTL "perf_event_mlock_kb"),

@@ -3,8 +3,8 @@
 /*
  * `profctl check`: what the daemon would say to a session config of the caller, without a daemon:
  * the same parser reads it here, within the limits of this machine's daemon.json. Where these are
- * not known, the last line says so. What depends on the machine that a session will run on, which may be
- * another one, is only warned of.
+ * not known, the last line says so. What depends on the machine that a session will run on, which
+ * may be another one, is only warned of.
  */
 #include "cleanup.h"
 #include "daemon_config.h"
@@ -31,7 +31,8 @@ struct check_request {
 };
 
 static const struct verb_option options[] = {
-    {0, "json", NULL, "one JSON object: file, ok, and config, warnings and\nlimits_checked, or error", options_flag,
+    {0, "json", NULL,
+     "one JSON object: file, ok, and config, warnings and\nlimits_checked, or error", options_flag,
      offsetof(struct check_request, is_json), 0},
     {0},
 };
@@ -141,8 +142,8 @@ static int refuse(const char *path, bool json, const struct fault *fault)
 }
 
 /*
- * The limits of the daemon for a session of the caller. `unchecked` has room for UNCHECKED_BYTES and
- * gets a sentence about limits that were not checked; "": all were.
+ * The limits of the daemon for a session of the caller. `unchecked` has room for UNCHECKED_BYTES
+ * and gets a sentence about limits that were not checked; "": all were.
  */
 static struct session_limits find_limits(char *unchecked)
 {

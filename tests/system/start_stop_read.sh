@@ -288,7 +288,7 @@ if [ "$someone_uid" -eq 0 ]; then
     someone_uid=65534
     someone=(setpriv --reuid "$someone_uid" --regid 65534 --clear-groups env "PATH=$WORK/for_others:$PATH" "CPU_PROFILERD_SOCKET=$CPU_PROFILERD_SOCKET")
     chmod 711 "$WORK"
-    refused 'not allowed to connect to .* group cpu-profiler: sudo .*usermod -aG cpu-profiler $USER' "${someone[@]}" profctl status
+    refused 'not allowed to connect to .* group cpu-profiler: .*usermod -aG cpu-profiler nobody' "${someone[@]}" profctl status
     chmod 666 "$CPU_PROFILERD_SOCKET"
 fi
 begin --comm busy

@@ -166,6 +166,11 @@ TEST(blames_a_paranoid_kernel_only_where_nothing_was_recorded)
         expect(&facts, "paranoid-high", text);
         expect(&facts, "paranoid-high", "sysctl -w kernel.perf_event_paranoid=2");
         expect_none(&facts, "memory-locked");
+        facts.machine.has_package_switch = true;
+        expect(&facts, "paranoid-high-package", "dpkg-reconfigure cpu-profilerd");
+        facts.daemon.is_sampling = true;
+        expect(&facts, "paranoid-borne", "all the same");
+        facts.daemon.is_sampling = false;
         facts.daemon.capabilities |= BIT(CAP_SYS_ADMIN);
         expect(&facts, "paranoid-borne", "all the same");
     }
@@ -336,7 +341,7 @@ TEST(tells_a_new_member_from_none)
     facts.access.is_in_effect = false;
     expect(&facts, "group-new-login", "exec newgrp cpu-profiler");
     facts.access.is_listed = false;
-    expect(&facts, "group-not-member", "usermod -aG cpu-profiler $USER");
+    expect(&facts, "group-not-member", "usermod -aG cpu-profiler ");
     facts.access.mode = 0600;
     expect(&facts, "socket-of-root", "start the daemon anew");
     facts.access.has_group = false;
@@ -423,6 +428,12 @@ TEST(says_what_is_in_the_way)
     (void)snprintf(facts.daemon.holder_remedy, sizeof facts.daemon.holder_remedy, "wait");
     expect(&facts, "session-held", "root is already recording");
     expect(&facts, "session-held", "wait");
+    facts.daemon.is_of_another = true;
+    facts.sample = (struct sample_facts){.why = "another session is in the way"};
+    struct doctor_report report = judge(&facts);
+    assert_non_null(find(&report, "session-of-another", "root is already recording"));
+    assert_false(doctor_is_ill(&report));
+    doctor_report_done(&report);
     facts = well();
     facts.machine.max_sample_rate.value = 500;
     expect(&facts, "rate-low", "kernel.perf_event_max_sample_rate=100000");
@@ -440,6 +451,9 @@ TEST(says_when_not_all_programs_were_looked_at)
     expect(&facts, "programs-good", "all 3 programs");
     facts.programs.is_cut = true;
     expect(&facts, "programs-good", "the first 3 programs");
+    struct facts alone = well();
+    alone.programs.file_count = 1;
+    expect(&alone, "programs-good", "the one program that runs has a build-id, but no symbols");
 }
 
 TEST(names_what_turns_names_on)
