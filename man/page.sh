@@ -10,7 +10,7 @@ page=$1 source=$3
 trap 'rm -f "$page.new"' EXIT
 
 verb_page() {
-    local profctl=$1 name summary="record and read CPU profiles" arguments=(--help)
+    local profctl=$1 name summary="CPU profiler: record, report and draw flame graphs" arguments=(--help)
     name=$(basename "$source" .1.in)
     if [ "$name" != profctl ]; then
         summary=$("$profctl" --help | sed -n "s/^  ${name#profctl-}  *//p")

@@ -13,7 +13,7 @@ render() {
 pages=$BUILD_DIR/man
 for page in "$pages"/*.[1-8]; do
     if read -r first second <"$page" && [ "$first" = .so ]; then
-        [ -e "$pages/${second#man3/}" ] || complain "$page: there is no $second"
+        [ -e "$pages/${second#man[0-9]/}" ] || complain "$page: there is no $second"
         continue
     fi
     warnings=$(groff -mdoc -ww -z "$page" 2>&1)
@@ -76,6 +76,13 @@ spoken=$(awk '/^\|[-|]+\|$/ { last = "" } { print last; last = $0 } END { print 
 missing=$(comm -23 <(echo "$spoken") <(render "$pages/cpu-profilerd-fxt.5" | grep -oE '\b[a-z]{4,}\b' | sort -u))
 [ "$(wc -w <<<"$spoken")" -gt 300 ] || complain "docs/trace-format.md: too few words"
 [ -z "$missing" ] || complain "cpu-profilerd-fxt(5): lacks words of docs/trace-format.md:" $missing
+
+# What apropos finds.
+while read -r page words; do
+    render "$pages/$page" | grep -qiE "^ +[a-z@., -]*(- |--).*$words" || complain "$page: its summary has no '$words'"
+done <<<"profctl.1 profiler
+profctl.1 flame graph
+cpu-profilerd-record.8 schedule"
 
 help=$("$BUILD_DIR/bin/cpu-profilerd" --help 2>&1 | grep -E '^  --')
 compare man/cpu-profilerd.8 "the options" "$help" "$(render man/cpu-profilerd.8 | sed -n '/^SYNOPSIS/,/^   Rights/p')"
