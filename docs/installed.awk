@@ -2,7 +2,7 @@
 #
 # Turns a page of the sources, `page` (its path from their root), into the one that is installed: all pages lie in one
 # folder there, the configs in a folder below it. Links follow them; one to what is not installed becomes its text, with the
-# file's path. `installed` has the paths of what is installed, separated by spaces.
+# file's path. What stands between the lines `<!-- the sources -->` and `<!-- all -->` is left out. `installed` has the paths of what is installed, separated by spaces.
 BEGIN {
     count = split(installed, files, " ")
     for (i = 1; i <= count; i++) {
@@ -42,6 +42,15 @@ function new_link(link, end, text, target, mark, path) {
     }
     return text == path || text == "`" path "`" ? text " (in the sources)" : text " (" path " in the sources)"
 }
+
+/^<!-- the sources -->$/ { is_left_out = 1 }
+
+/^<!-- all -->$/ {
+    is_left_out = 0
+    next
+}
+
+is_left_out { next }
 
 {
     rest = $0

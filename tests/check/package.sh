@@ -49,7 +49,7 @@ version=$(sed -n 's/^project(cpu-profilerd VERSION \([0-9.]*\) .*/\1/p' CMakeLis
 (cd "$work/root" && find usr ! -type d) | sort >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 30 ] || complain "too few files are installed: $(cat "$work/files")"
 
-for page in profctl profctl-record profctl_connect libprofctl cpu-profilerd cpu-profilerd-fxt cpu-profilerd-session.json; do
+for page in profctl profctl-record profctl_connect libprofctl cpu-profilerd cpu-profilerd-fxt cpu-profilerd-record cpu-profilerd-session cpu-profilerd-session.json; do
     found=$(man -M "$work/root/usr/share/man" -P cat "$page" 2>&1) && grep -qx NAME <<<"$found" || complain "man $page: $found"
 done
 
@@ -59,6 +59,8 @@ while IFS=: read -r page target; do
     target=${target%%[#)]*}
     [ -z "$target" ] || [[ $target =~ ^https?$|^https?: ]] || [ -e "${page%/*}/$target" ] || complain "$page: no file '$target'"
 done < <(grep -rHoE --include='*.md' '\]\([^)]+\)' "$work/root/usr/share/doc/cpu-profilerd" || true)
+! grep -nE 'scripts/|build/(release|packages)|from a clone' "$work/root/usr/share/doc/cpu-profilerd/README.md" | grep -v proof-package ||
+    complain "README.md, as it is installed, speaks of the sources"
 grep -q '](install.md)' "$work/root/usr/share/doc/cpu-profilerd/README.md" || complain "README.md does not lead to install.md"
 
 debian_claims >"$work/claims"
