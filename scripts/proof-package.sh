@@ -160,6 +160,12 @@ as_alice() {
     lab_as alice sh -euc "cd /home/alice; $1"
 }
 
+# record_failed WHAT: with what the daemon had to say.
+record_failed() {
+    lab journalctl --no-pager -o short-precise -u $unit >&2 || true
+    die "$1"
+}
+
 expect_paranoid() {
     [ "$(lab cat $paranoid)" = "$1" ] || die "kernel.perf_event_paranoid is $(lab cat $paranoid), not $1: $2"
 }
@@ -220,13 +226,14 @@ three_commands() {
     grep -a 'kernel.perf_event_paranoid' "$work/apt.log" | head -n 3
     expect_paranoid 2 "the question was answered by yes"
     echo "# profctl record -d 3 -o p.fxt"
-    in_lab 'profctl record -d 3 -o p.fxt' 2>&1 | head -n 3
+    in_lab 'profctl record -d 3 -o p.fxt' >"$work/record" 2>&1 || record_failed "record: $(cat "$work/record")"
+    head -n 3 "$work/record"
     echo "# profctl flamegraph p.fxt"
     in_lab 'profctl flamegraph p.fxt; grep -q "<canvas" flamegraph.html; ls -l flamegraph.html'
     in_lab 'profctl flamegraph p.fxt -o p.svg; grep -q ">load" p.svg' || die "the flame graph lacks the load"
     [ "$(lab readlink /run/varlink/registry/io.cpuprofilerd.Sampler)" = /run/cpu-profilerd/control.sock ] || die "varlink's registry"
     lab usermod -aG cpu-profiler alice
-    as_alice 'profctl record -d 1 -o a.fxt; profctl report -n 3 a.fxt' >"$work/report" 2>&1 || die "a member: $(cat "$work/report")"
+    as_alice 'profctl record -d 1 -o a.fxt; profctl report -n 3 a.fxt' >"$work/report" 2>&1 || record_failed "a member: $(cat "$work/report")"
     in_lab "ls -l /etc/sysctl.d/00-cpu-profilerd.conf"
     prove "three commands lead to a flame graph; the setting is 2 since the administrator has said so"
 }
@@ -252,7 +259,7 @@ change_during_session() {
     lab sh -c "kill -KILL \$(cat /proc/$pid/task/*/children)" || die "$1: there is no worker"
     start_load fresh
     sleep 3
-    as_alice 'profctl stop; profctl read -o all.fxt; profctl close; profctl report --json -n 0 all.fxt' >"$work/session" 2>&1 || die "$1: $(cat "$work/session")"
+    as_alice 'profctl stop; profctl read -o all.fxt; profctl close; profctl report --json -n 0 all.fxt' >"$work/session" 2>&1 || record_failed "$1: $(cat "$work/session")"
     stop_load fresh
     as_alice 'profctl report --json -n 0 all.fxt' >"$work/all.json"
     as_alice 'profctl report --json -n 0 --comm fresh all.fxt' >"$work/fresh.json"
