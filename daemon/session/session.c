@@ -600,9 +600,9 @@ static int on_max_duration(sd_event_source *source, uint64_t usec, void *userdat
 static uint64_t sampling_limit_ns(const struct session *session)
 {
     uint64_t grace_ns = session->source->config.has_waits ? LIMIT_WAITS_NS : LIMIT_GRACE_NS;
-    return session->config.max_duration_s == 0 ? 0
-                                               : clock_ns(CLOCK_BOOTTIME) + grace_ns +
-                                                     session->config.max_duration_s * NS_PER_S;
+    return session->config.max_duration_s == 0
+               ? 0
+               : clock_ns(CLOCK_BOOTTIME) + grace_ns + session->config.max_duration_s * NS_PER_S;
 }
 
 int session_start(struct session *session, struct fault *reterr)
