@@ -35,9 +35,8 @@
 #define SETTLE_SLICE     64   /* of these, of one process before it is the next one's turn */
 #define ASKS_MAX         32 /* maps that are asked for; with those of the samples since the last */
 #define INTERVAL_MIN_NS  (500 * NS_PER_MS)
-#define INTERVAL_MAX_NS  NS_PER_S /* what a map that is written anew has said is not known so long \
-                                   */
-#define READING_PARTS 2 /* of the time a map is read, if that takes long, within these limits */
+#define INTERVAL_MAX_NS  NS_PER_S /* the gap that a map written anew leaves is as long */
+#define READING_PARTS    2 /* of the time a map is read, if that takes long, within these limits */
 
 struct trace_jit {
     struct trace_jit *next;

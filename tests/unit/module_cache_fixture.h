@@ -85,6 +85,20 @@ static inline void step(struct module_cache *cache)
     module_cache_dispatch(cache);
 }
 
+/* The pid of the first worker, once its process is there: until then it is 0, and a signal to that
+ * would be one to this test's own group, the others that run beside it included. */
+static inline pid_t first_worker_pid(struct module_cache *cache)
+{
+    const uint64_t limit_ns = clock_ns(CLOCK_MONOTONIC) + WAIT_MS * NS_PER_MS;
+    pid_t pid = module_cache_worker_pid(cache, 0);
+    while (pid == 0 && clock_ns(CLOCK_MONOTONIC) < limit_ns) {
+        step(cache);
+        pid = module_cache_worker_pid(cache, 0);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
 static inline enum module_state wait_for(struct module_cache *cache,
                                          const struct module_ticket *ticket)
 {

@@ -12,7 +12,7 @@ CACHE_TEST(loses_one_table_with_a_worker)
     static struct target self;
     find_mapping(getpid(), "/libc.so", &libc);
     find_mapping(getpid(), "/test_module_tables", &self);
-    pid_t pid = module_cache_worker_pid(fixture->cache, 0);
+    pid_t pid = first_worker_pid(fixture->cache);
     assert_int_equal(kill(pid, SIGSTOP), 0);
     struct module_ticket *lost = request(fixture, &libc.query);
     for (int i = 0; i < 5; i++) {
@@ -30,7 +30,7 @@ CACHE_TEST(loses_one_table_with_a_worker)
     module_ticket_release(waiting);
 
     /* One that dies with nothing to do costs nothing. */
-    assert_int_equal(kill(module_cache_worker_pid(fixture->cache, 0), SIGKILL), 0);
+    assert_int_equal(kill(first_worker_pid(fixture->cache), SIGKILL), 0);
     for (int i = 0; i < 200 && module_cache_counts(fixture->cache).worker_restart_count < 2; i++) {
         step(fixture->cache);
     }
@@ -49,7 +49,7 @@ CACHE_TEST(sleeps_whoever_holds_the_socket_of_a_dead_worker)
         (void)close(held[1]);
         _exit(read(held[0], &byte, 1) != 0);
     }
-    assert_int_equal(kill(module_cache_worker_pid(fixture->cache, 0), SIGKILL), 0);
+    assert_int_equal(kill(first_worker_pid(fixture->cache), SIGKILL), 0);
     for (int i = 0; i < 200 && module_cache_counts(fixture->cache).worker_restart_count == 0; i++) {
         step(fixture->cache);
     }
@@ -251,7 +251,7 @@ CACHE_TEST(moves_up_what_becomes_wanted)
     find_mapping(getpid(), "/libc.so", &libc);
     find_mapping(getpid(), "/test_module_tables", &self);
     find_mapping(getpid(), "/libcmocka", &cmocka);
-    pid_t pid = module_cache_worker_pid(fixture->cache, 0);
+    pid_t pid = first_worker_pid(fixture->cache);
     assert_int_equal(kill(pid, SIGSTOP), 0);
     struct module_ticket *busy = expect_pending(fixture, MODULE_WANTED, &cmocka.query);
     struct module_ticket *first = expect_pending(fixture, MODULE_PREFETCH, &self.query);
