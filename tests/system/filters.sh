@@ -157,11 +157,25 @@ if [ "$STORY" = tasks ]; then
     expect_in other --config "$WORK/config.json" --comm filter_other
 
     # A child that is started later, by a process that does nothing itself.
+    mkfifo "$WORK/begin_child"
+    exec 4<>"$WORK/begin_child"
     kill -CONT "$other"
     # shellcheck disable=SC2016
-    run_in_background bash -c 'sleep 1; "$0" --seconds 1' "$WORK/filter_wanted" >/dev/null
-    wait_until 10 grep -qx bash "/proc/$BACKGROUND_PID/comm" || fail "the shell does not begin"
-    profctl record --native -d 2.5 -p "$BACKGROUND_PID" -o "$WORK/child.fxt" >"$WORK/out" 2>&1 || fail "record -p: $(cat "$WORK/out")"
+    run_in_background bash -c 'read -r <"$1"; "$0" --seconds 250; :' "$WORK/filter_wanted" "$WORK/begin_child" >/dev/null
+    parent=$BACKGROUND_PID
+    wait_until 10 grep -qx bash "/proc/$parent/comm" || fail "the shell does not begin"
+    run_in_background profctl record --native -p "$parent" -o "$WORK/child.fxt" >"$WORK/out" 2>&1
+    recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "record -p: $(cat "$WORK/out")"
+    echo >&4
+    has_child() {
+        child=$(pgrep -P "$parent" -x filter_wanted)
+    }
+    wait_until 10 has_child || fail "the shell's child does not begin"
+    expect_run 100 "$child"
+    kill -TERM "$recorder"
+    wait "$recorder" || fail "record -p: $(cat "$WORK/out")"
+    kill -KILL "$child"
     profctl report --json --by process -n 0 "$WORK/child.fxt" >"$WORK/child.json" || fail "report"
     expect_json "$WORK/child.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'filter_wanted') > 50" "a target's child is not recorded"
     expect_json "$WORK/child.json" "all(r['name'] in ('bash', 'sleep', 'filter_wanted') and r['pid'] != $wanted for r in d['rows'])" "others than a target's children are recorded"
