@@ -38,6 +38,7 @@
 #define DRAIN_INTERVAL_MS   5
 #define COMMAND_ASK_NS      (1 * NS_PER_S) /* after the start, its runtimes have begun */
 #define ASK_INTERVAL_NS     (5 * NS_PER_S)
+#define LATE_S              5
 #define STATUS_NOT_FOUND    127
 #define STATUS_NOT_RUNNABLE 126
 
@@ -184,6 +185,14 @@ static void go_on_naming(struct recording *recording)
     }
 }
 
+/* When the daemon ends the session that a client has not ended by then, since it gets no CPU. Not
+ * sooner, since the time is what the buffers have room for. */
+static uint64_t limit_s(const struct record_request *request)
+{
+    uint64_t duration_s = (request->duration_ns + NS_PER_S - 1) / NS_PER_S;
+    return duration_s == 0 ? 0 : duration_s + LATE_S;
+}
+
 /* Makes the session and starts it, and the command with it. */
 static int begin(struct recording *recording)
 {
@@ -204,9 +213,7 @@ static int begin(struct recording *recording)
     if (status != EXIT_DONE) {
         return status;
     }
-    /* -d, for a client that gets no CPU to end it. */
-    uint64_t limit_s = (recording->request->duration_ns + NS_PER_S - 1) / NS_PER_S;
-    status = record_session_create(recording->conn, config, false, limit_s);
+    status = record_session_create(recording->conn, config, false, limit_s(recording->request));
     if (status != EXIT_DONE) {
         return status;
     }

@@ -22,9 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Less is no early end: a session takes as long to begin. */
-#define EARLY_S 0.1
-
 static uint64_t length_ns(const struct record_outcome *outcome)
 {
     return recording_length_ns(outcome->scan->books_json, outcome->sampled_ns);
@@ -74,13 +71,6 @@ static void complain_unseen_pids(const struct record_outcome *outcome)
     }
 }
 
-/* Whether it ended when -d says. */
-static bool has_its_time(const struct record_outcome *outcome)
-{
-    double asked_s = (double)outcome->request->duration_ns / (double)NS_PER_S;
-    return asked_s > 0 && length_s(outcome) > asked_s - EARLY_S;
-}
-
 /* Complains about a recording that ended before its time. */
 static void complain_early_end(const struct record_outcome *outcome)
 {
@@ -93,7 +83,7 @@ static void complain_early_end(const struct record_outcome *outcome)
         {"max_unread", "the session was not read for max_unread_s of daemon.json"},
     };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (strcmp(outcome->stopped_by, ends[i].by) == 0 && !has_its_time(outcome)) {
+        if (strcmp(outcome->stopped_by, ends[i].by) == 0) {
             (void)complain("note: sampling ended by itself after %.3f s: %s", length_s(outcome),
                            ends[i].text);
         }

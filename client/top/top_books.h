@@ -51,11 +51,12 @@ struct top_history {
 void top_history_add(struct top_history *history, struct top_books *books);
 void top_history_done(struct top_history *history);
 
-/* When the first look may be printed: the daemon keeps samples back while it reads their files. All
- * zero but `due_ns`, by CLOCK_BOOTTIME, is one that waits. */
-/* It is printed so long after that in any case: samples may be kept back for 2 s, and for 2 s
- * before that behind earlier ones. */
+/* The first look is printed so long after it is due in any case: samples may be kept back for 2 s,
+ * and for 2 s before that behind earlier ones. */
 #define TOP_FIRST_LOOK_NS UINT64_C(5000000000)
+
+/* When it may be printed: the daemon keeps samples back while it reads their files. All zero but
+ * `due_ns`, by CLOCK_BOOTTIME, is one that waits. */
 struct top_first_look {
     uint64_t due_ns;
     uint64_t wanted_count; /* samples that were taken until it was due */

@@ -61,12 +61,10 @@ static void read_text(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(bytes, size);
     if (text == NULL) {
         return 0;
     }
-    memcpy(text, bytes, size);
-    text[size] = '\0';
     read_text(text);
     free(text);
     read_file(bytes, size);

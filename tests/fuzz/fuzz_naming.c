@@ -48,12 +48,10 @@ static void read_groups(char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(bytes, size);
     if (text == NULL) {
         return 0;
     }
-    memcpy(text, bytes, size);
-    text[size] = '\0';
     read_answer(naming_jvm_judge, text, size);
     read_answer(naming_dotnet_judge, text, size);
     read_status(text);

@@ -19,12 +19,10 @@ static void require(bool holds)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(bytes, size);
     if (text == NULL) {
         return 0;
     }
-    memcpy(text, bytes, size);
-    text[size] = '\0';
     const size_t line_bytes = strlen(text);
 
     struct proc_stat stat = {.parent_pid = -1};

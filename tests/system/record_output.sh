@@ -97,7 +97,7 @@ grep -qE "^profctl: note: sampling ended by itself after [0-9.]+ s: the session'
 profctl record -d 0.5 -o "$WORK/asked.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
 profctl report "$WORK/asked.fxt" >"$WORK/report" || fail "report"
 profctl dump --json "$WORK/asked.fxt" >"$WORK/dump" || fail "dump"
-grep -Eq '"max_duration_s": ?1[,}]' "$WORK/dump" || fail "the daemon was not told how long it is to record"
+grep -Eq '"max_duration_s": ?6[,}]' "$WORK/dump" || fail "the daemon was not told how long it is to record"
 record_says='^([0-9]+ samples) in ([0-9.]+ s), '
 [[ $(head -n 1 "$WORK/out") =~ $record_says ]] || fail "record says: $(head -n 1 "$WORK/out")"
 told=$(head -n 2 "$WORK/report" | tr '\n' ' ')

@@ -338,6 +338,30 @@ grep -q 'had ended by itself, after 1 s' "$WORK/out" || fail "stop says: $(cat "
 profctl close >"$WORK/out" || fail "close"
 grep -q 'that were not read' "$WORK/out" || fail "close does not say what it throws away: $(cat "$WORK/out")"
 
+echo "== and so it ends when the thread whose timer ends it gets no CPU"
+run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+begin --comm busy -d 2
+# A debugger holds that thread alone, for five seconds.
+if python3 - "$daemon_pid" <<'PYTHON'; then
+import ctypes, os, sys, time
+SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+main = int(sys.argv[1])
+for request in SEIZE, INTERRUPT:
+    if ptrace(request, main, None, None) != 0:
+        sys.exit(os.strerror(ctypes.get_errno()))
+os.waitpid(main, WALL)
+time.sleep(5)
+ptrace(DETACH, main, None, None)
+PYTHON
+    profctl read --native -o "$WORK/held.fxt" >/dev/null || fail "read"
+    profctl report --json "$WORK/held.fxt" >"$WORK/report.json" || fail "report"
+    expect_json "$WORK/report.json" "d['duration_ns'] < 4e9" "it was sampled until the thread came back"
+fi
+stop_background
+profctl close >/dev/null || fail "close"
+
 echo "== a session that was never started is told as one"
 PYTHONPATH=${0%/*} python3 -c '
 import sys
