@@ -31,7 +31,9 @@ for i in 1 2 3; do
 done
 record no_kernel 0.2 --no-kernel :
 record slow_rate 0.2 -F 1000 :
-works=$(awk '/^parts/ { print $2 }' "$WORK"/before?.out "$WORK"/after?.out | paste -sd,)
+# A run's work is what its other chores took: a CPU that others slow down does less in the same time, and that is no
+# difference between the programs.
+works=$(awk '/^others_ns/ { print $2 }' "$WORK"/before?.out "$WORK"/after?.out | paste -sd,)
 
 # ends STATUS ARGUMENT...: runs profctl diff.
 ends() {
