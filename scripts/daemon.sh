@@ -30,6 +30,7 @@ wait_until() {
 }
 
 daemon_pid=
+daemon_starter=() # what starts it, if anything
 
 daemon_listens_or_died() {
     grep -qF -- "$CPU_PROFILERD_SOCKET" "$1" || ! kill -0 "$daemon_pid" 2>/dev/null
@@ -43,9 +44,7 @@ daemon_start() {
     export CPU_PROFILERD_SOCKET=$2/control.sock
     shift 2
     : >"$log"
-    # A session of its own, as a service has: the scheduler weighs sessions against each other (sched_autogroup), so the
-    # daemon's workers do not share what programs of this session leave to one another.
-    setsid "$bin/cpu-profilerd" --socket "$CPU_PROFILERD_SOCKET" "$@" >>"$log" 2>&1 &
+    "${daemon_starter[@]}" "$bin/cpu-profilerd" --socket "$CPU_PROFILERD_SOCKET" "$@" >>"$log" 2>&1 &
     daemon_pid=$!
     wait_until 10 daemon_listens_or_died "$log" || true
     if kill -0 "$daemon_pid" 2>/dev/null && grep -qF -- "$CPU_PROFILERD_SOCKET" "$log"; then

@@ -15,6 +15,9 @@ done
 for kind in shallow alloca; do
     cp "$WORKLOADS/odd_stacks" "$WORK/good_$kind"
 done
+# A session of its own, as a service has: the scheduler weighs sessions against each other (sched_autogroup), so the
+# workers do not share what a dozen spinning programs of this session leave to one another.
+daemon_starter=(setsid)
 start_daemon
 
 # These programs alone: tables of other large programs that start meanwhile, as a build has them, would take their turn.
