@@ -45,11 +45,14 @@ alice profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 [ "$(service_property ActiveState)" = active ] || fail "the socket did not start the service"
 alice busy --seconds 1 >"$WORK/truth" || fail "the workload failed"
 # A unit that is gone before the recording ends, and one of a user's own manager.
-lab systemd-run --quiet --wait --unit=cpt-system busy --seconds 0.2 || fail "systemd-run"
+lab systemd-run --quiet --wait --unit=cpt-system busy --seconds 0.5 || fail "systemd-run"
 uid=$(lab id -u alice)
 lab systemctl start "user@$uid.service" || fail "alice has no manager of her own: $(lab journalctl --no-pager -n 20)"
-lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" systemd-run --user --quiet --unit=cpt-user busy --seconds 0.2 || fail "systemd-run --user"
-sleep 0.5
+lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" systemd-run --user --quiet --unit=cpt-user busy --seconds 1 || fail "systemd-run --user"
+user_unit_is_over() {
+    ! lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" systemctl --user --quiet is-active cpt-user
+}
+wait_until 20 user_unit_is_over || fail "the unit of alice's manager does not end"
 alice profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
 alice profctl read --native -o /home/alice/p.fxt >"$WORK/out" || fail "read: $(cat "$WORK/out")"
 alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
