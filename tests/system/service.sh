@@ -48,11 +48,22 @@ alice busy --seconds 1 >"$WORK/truth" || fail "the workload failed"
 lab systemd-run --quiet --wait --unit=cpt-system busy --seconds 0.5 || fail "systemd-run"
 uid=$(lab id -u alice)
 lab systemctl start "user@$uid.service" || fail "alice has no manager of her own: $(lab journalctl --no-pager -n 20)"
-lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" systemd-run --user --quiet --unit=cpt-user busy --seconds 1 || fail "systemd-run --user"
-user_unit_is_over() {
-    ! lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" systemctl --user --quiet is-active cpt-user
+own_manager() {
+    lab_as alice env XDG_RUNTIME_DIR="/run/user/$uid" "$@"
 }
-wait_until 20 user_unit_is_over || fail "the unit of alice's manager does not end"
+own_manager systemd-run --user --quiet --unit=cpt-user busy --seconds 60 || fail "systemd-run --user"
+pid=$(own_manager systemctl --user show cpt-user -p MainPID --value)
+# The manager makes a process in a group of its own first.
+is_in_its_group() {
+    lab grep -q cpt-user.service "/proc/$pid/cgroup"
+}
+has_run_in_it() {
+    [ "$(lab awk '{ print $14 + $15 }' "/proc/$pid/stat")" -ge "$until" ]
+}
+wait_until 20 is_in_its_group || fail "alice's manager leaves its program in $(lab cat "/proc/$pid/cgroup")"
+until=$(($(lab awk '{ print $14 + $15 }' "/proc/$pid/stat") + 10))
+wait_until 20 has_run_in_it || fail "the program of alice's manager hardly runs"
+own_manager systemctl --user stop cpt-user || fail "systemctl --user stop"
 alice profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
 alice profctl read --native -o /home/alice/p.fxt >"$WORK/out" || fail "read: $(cat "$WORK/out")"
 alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
