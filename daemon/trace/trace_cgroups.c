@@ -19,7 +19,10 @@
  *
  * A line has the command line that is known when it is written, of the program that the process
  * executed last. When that changes, a line of the newest stretch says so, from the exec on. Its
- * bytes are on the share of names: without them no sample is dropped.
+ * bytes are on the share of names: without them no sample is dropped. What such a line says of the
+ * group is a guess where the exec is later than all samples so far, as one before the exec may
+ * still come from another group. So it begins a stretch of its own, without samples, which the next
+ * sample confirms or replaces.
  */
 #include "trace_cgroups.h"
 
@@ -52,10 +55,12 @@ enum detail {
 struct stretch {
     const struct cgroup *cgroup; /* borrowed; NULL: not known */
     uint64_t from_ns;
-    uint64_t first_ns; /* the first of the samples, */
+    uint64_t first_ns; /* the first of the samples, or NO_SAMPLE */
     uint64_t seen_ns;  /* and the last */
     uint8_t detail;    /* that is told of it */
 };
+
+#define NO_SAMPLE UINT64_MAX
 
 struct cgroup_note {
     uint32_t log;
@@ -358,6 +363,16 @@ static void tell_change(struct trace_cgroups *cgroups, const struct process *pro
     (void)insert(note, place, *now);
 }
 
+/* Gives a stretch without samples the group of its first one. */
+static void tell_instead(struct trace_cgroups *cgroups, const struct process *process,
+                         struct cgroup_note *note, struct stretch *at, const struct stretch *now)
+{
+    const uint64_t from_ns = at->from_ns;
+    *at = *now;
+    at->from_ns = from_ns;
+    tell(cgroups, process, note, at, from_ns);
+}
+
 /* Tells what is remembered, as it was told before, in a log that has nothing of it. */
 static void tell_again(struct trace_cgroups *cgroups, const struct process *process,
                        struct cgroup_note *note)
@@ -402,17 +417,38 @@ static bool take(struct trace_cgroups *cgroups, const struct process *process,
     /* What comes behind a stretch of another log is told with all of its detail again. */
     if (is_one(at, now->cgroup) && !(is_behind && at->detail > note->detail)) {
         at->seen_ns = now->from_ns > at->seen_ns ? now->from_ns : at->seen_ns;
+        at->first_ns = now->from_ns < at->first_ns ? now->from_ns : at->first_ns;
         return true;
     }
     if (note->line_count >= TRACE_CGROUP_LINES_MAX) {
         return false;
     }
-    if (now->from_ns < at->first_ns) {
+    if (at->first_ns == NO_SAMPLE) {
+        tell_instead(cgroups, process, note, at, now);
+    } else if (now->from_ns < at->first_ns) {
         tell_before(cgroups, process, note, i - 1, now);
     } else {
         tell_change(cgroups, process, note, i - 1, now);
     }
     return true;
+}
+
+/* Begins the newest stretch anew at a later time, at which a line repeats its group. */
+static void split_newest(struct cgroup_note *note, uint64_t time_ns)
+{
+    struct stretch *newest = &note->stretches[note->count - 1];
+    struct stretch behind = *newest;
+    const bool is_sampled_before = newest->first_ns < time_ns;
+    const bool is_sampled_behind = newest->first_ns != NO_SAMPLE && newest->seen_ns >= time_ns;
+    behind.from_ns = time_ns;
+    if (is_sampled_before) {
+        behind.first_ns = is_sampled_behind ? time_ns : NO_SAMPLE;
+    } else {
+        newest->first_ns = NO_SAMPLE;
+    }
+    behind.seen_ns = is_sampled_behind ? newest->seen_ns : time_ns;
+    newest->seen_ns = newest->seen_ns < time_ns ? newest->seen_ns : time_ns - 1;
+    (void)insert(note, note->count, behind);
 }
 
 /* Tells another command line than the last line does, or that it is not known any more. */
@@ -425,10 +461,13 @@ static void tell_command(struct trace_cgroups *cgroups, const struct process *pr
         note->command_line_count == TRACE_COMMAND_LINES_MAX) {
         return;
     }
+    const bool is_later = process->exec_ns > newest->from_ns;
     note->command_line_count++;
-    (void)write_line(cgroups, process, note, newest,
-                     process->exec_ns > newest->from_ns ? process->exec_ns : newest->from_ns,
+    (void)write_line(cgroups, process, note, newest, is_later ? process->exec_ns : newest->from_ns,
                      DEFINITION_NAME);
+    if (is_later && note->count > 0) {
+        split_newest(note, process->exec_ns);
+    }
 }
 
 void trace_cgroups_note_command(struct trace_cgroups *cgroups, const struct process *process)

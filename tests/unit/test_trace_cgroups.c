@@ -285,6 +285,23 @@ CGROUPS(a_command_line_that_comes_later_holds_from_the_exec_on)
                        "\"cgroup\":\"/a.service/x\",\"unit\":\"a.service\"}\n");
 }
 
+/* As of a program that a manager starts: a sample in the manager's group, then others in its own,
+ * before and after its exec. */
+CGROUPS(a_command_line_known_before_its_time_holds_no_group_fast)
+{
+    struct lines lines = {.count = 0};
+    tick(world, A_X, 100);
+    process_table_comm(world->processes, PID, PID, "cc", true, 200);
+    READ_COMMAND(world, 7, "cc");
+    for (uint64_t time_ns = 150; time_ns < 300; time_ns += 10) {
+        tick(world, B, time_ns);
+    }
+    read_lines(world, &lines);
+    for (uint64_t time_ns = 150; time_ns < 300; time_ns += 10) {
+        assert_true(is_of_group(find_line(&lines, time_ns), B));
+    }
+}
+
 /* Whatever was read: the trace holds to its own right. */
 CGROUPS(a_command_line_of_another_user_or_of_several_is_not_written)
 {
@@ -414,15 +431,21 @@ CGROUPS(a_sample_that_is_late_by_all_is_told)
                         "93 /b.service\n");
 }
 
-/* Samples of a new process in three groups, each up to two places later than its time. */
-static void play_late(struct world *world, int32_t pid, size_t count, uint64_t *times_ns,
-                      size_t *of)
+/* Samples of a new process in three groups, each up to two places later than its time. With `execs`
+ * it executes a program now and then, which is known up to two places before its time. */
+static void play_late(struct world *world, int32_t pid, size_t count, bool execs,
+                      uint64_t *times_ns, size_t *of)
 {
     uint64_t seed = (uint64_t)pid;
     process_table_comm(world->processes, pid, pid, "prog", true, 50);
     for (size_t i = 0; i < count; i++) {
         times_ns[i] = 100 + 10 * i - draw_below(&seed, 25);
         of[i] = A_X + draw_below(&seed, 3);
+        if (execs && draw_below(&seed, 4) == 0) {
+            const uint64_t exec_ns = 100 + 10 * i + draw_below(&seed, 20);
+            process_table_comm(world->processes, pid, pid, "next", true, exec_ns);
+            read_command(world, pid, 7, "next", 4);
+        }
         tick_of(world, pid, &groups[of[i]], times_ns[i]);
     }
 }
@@ -447,7 +470,7 @@ CGROUPS(each_late_sample_has_its_own_group)
         uint64_t times_ns[SAMPLES];
         size_t of[SAMPLES];
         struct lines lines = {.count = 0};
-        play_late(world, pid, SAMPLES, times_ns, of);
+        play_late(world, pid, SAMPLES, pid % 2 == 0, times_ns, of);
         read_lines(world, &lines);
         assert_in_range(lines.count, 1, LINES_MAX);
         for (size_t i = 0; i < SAMPLES; i++) {
@@ -472,7 +495,7 @@ CGROUPS(many_changes_are_told_with_less_detail)
         size_t of[SAMPLES];
         size_t wrong = 0;
         struct lines lines = {.count = 0};
-        play_late(world, pid, SAMPLES, times_ns, of);
+        play_late(world, pid, SAMPLES, false, times_ns, of);
         read_lines(world, &lines);
         assert_in_range(lines.count, 2 * LINES_MAX + 1, 2 * (LINES_MAX + 1) + 1);
         for (size_t i = 0; i < SAMPLES; i++) {
