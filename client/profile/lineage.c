@@ -23,9 +23,12 @@ struct life {
     uint32_t process; /* of the lineage */
 };
 
+/* Padded by hand, since its bytes are a key. */
 struct identity {
     uint64_t pid;
     uint64_t begin_ns;
+    uint32_t host; /* a text, or INTERN_NONE */
+    uint32_t zero;
 };
 
 struct builder {
@@ -49,11 +52,17 @@ void lineage_done(struct lineage *lineage)
     *lineage = (struct lineage){0};
 }
 
-/* The process of a pid that began then, made when it is first met. */
-static int find_process(struct builder *builder, uint64_t pid, uint64_t begin_ns, uint32_t *ret)
+/* The process of a segment's pid that began then, made when it is first met. */
+static int find_process(struct builder *builder, uint32_t segment, uint64_t pid, uint64_t begin_ns,
+                        uint32_t *ret)
 {
     struct lineage *lineage = builder->lineage;
-    const struct identity identity = {pid, begin_ns};
+    const struct profile *profile = builder->profile;
+    const struct identity identity = {
+        .pid = pid,
+        .begin_ns = begin_ns,
+        .host = segment < profile->host_count ? profile->hosts[segment] : INTERN_NONE,
+    };
     int r = intern_add(&builder->identities, &identity, sizeof identity, ret);
     if (r < 0 || *ret < lineage->count) {
         return r;
@@ -98,7 +107,7 @@ static int take_line(struct builder *builder, const struct process_line *line)
         life->parent_pid = line->parent_pid;
     }
     life->command = line->command; /* that of the last program, even where it is not known */
-    return find_process(builder, life->pid, life->begin_ns, &life->process);
+    return find_process(builder, life->segment, life->pid, life->begin_ns, &life->process);
 }
 
 static bool is_of(const struct life *life, uint32_t segment, uint64_t pid)
@@ -170,7 +179,7 @@ static int take_sample(struct builder *builder, const struct profile_sample *sam
     const struct profile_task *task = profile_task(builder->profile, sample->task);
     const struct life *life = find_life(builder, task->segment, task->pid, sample->time_ns);
     uint32_t number = life == NULL ? 0 : life->process;
-    int r = life == NULL ? find_process(builder, task->pid, 0, &number) : 0;
+    int r = life == NULL ? find_process(builder, task->segment, task->pid, 0, &number) : 0;
     if (r == 0) {
         struct lineage_process *process = &builder->lineage->processes[number];
         process->self += profile_value_of(builder->profile, sample);

@@ -102,15 +102,19 @@ static int mark_frames(struct builder *builder, const char *function)
 {
     const struct profile *profile = builder->profile;
     size_t count = profile->frames.item_count;
+    cleanup_(freep) bool *sampled = functions_sampled_frames(profile);
     builder->of_frame = calloc(count + 1, sizeof *builder->of_frame);
     builder->chain_counts = calloc(profile->chains.item_count + 1, sizeof *builder->chain_counts);
-    int r = builder->of_frame == NULL || builder->chain_counts == NULL ? -ENOMEM : 0;
+    int r =
+        builder->of_frame == NULL || builder->chain_counts == NULL || sampled == NULL ? -ENOMEM : 0;
     for (unsigned reading = 0;
          reading < FUNCTION_READINGS && r == 0 && builder->candidates.item_count == 0; reading++) {
         for (size_t i = 0; i < count && r == 0; i++) {
             const char *name = profile_text(profile, profile_frame(profile, (uint32_t)i)->name);
             builder->of_frame[i] = INTERN_NONE;
-            r = functions_are_meant(reading, function, name) ? mark_frame(builder, (uint32_t)i) : 0;
+            r = sampled[i] && functions_are_meant(reading, function, name)
+                    ? mark_frame(builder, (uint32_t)i)
+                    : 0;
         }
     }
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
@@ -475,9 +479,12 @@ int annotation_build(const struct profile *profile, const char *function, struct
     if (r < 0) {
         return r;
     }
-    if (ret->file_count > 0 && ret->files[0].is_read) {
+    if (ret->file_count > 0 && ret->files[0].error == 0) {
         return 0;
     }
-    ret->missing_source = ret->file_count > 0 ? ret->files[0].file : INTERN_NONE;
+    if (ret->file_count > 0) {
+        ret->missing_source = ret->files[0].file;
+        ret->missing_error = ret->files[0].error;
+    }
     return take_code(&builder);
 }

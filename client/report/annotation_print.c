@@ -12,6 +12,7 @@
 #include "percent.h"
 #include "text_out.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -261,6 +262,24 @@ static void print_code(const struct page *page, const struct profile *profile,
     }
 }
 
+static void write_missing(FILE *file, const struct profile *profile,
+                          const struct annotation *annotation)
+{
+    const int error = -annotation->missing_error;
+    if (error == ENOENT || error == ENOTDIR) {
+        (void)fputs(" Its source is not on this machine: ", file);
+    } else if (error == EFBIG) {
+        (void)fprintf(file, " Its source is larger than the %d MiB that are read: ",
+                      ANNOTATION_SOURCE_MIB_MAX);
+    } else if (error == EBADF) {
+        (void)fputs(" Its source is no regular file, so it is not read: ", file);
+    } else {
+        (void)fprintf(file, " Its source cannot be read (%s): ", strerror(error));
+    }
+    text_print(file, profile_text(profile, annotation->missing_source));
+    (void)fputs(".", file);
+}
+
 /* What is shown, and what is not and why. */
 static void write_heading(FILE *file, const struct profile *profile,
                           const struct annotation *annotation)
@@ -294,9 +313,7 @@ static void write_heading(FILE *file, const struct profile *profile,
                       annotation->part_count);
     }
     if (annotation->missing_source != INTERN_NONE) {
-        (void)fputs(" Its source is not on this machine: ", file);
-        text_print(file, profile_text(profile, annotation->missing_source));
-        (void)fputs(".", file);
+        write_missing(file, profile, annotation);
     } else if (annotation->kind == ANNOTATION_CODE) {
         (void)fputs(" No lines of its source are known.", file);
     }

@@ -12,12 +12,13 @@
 #include "grow.h"
 #include "regular_file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define FILES_MAX        ((size_t)64) /* a function has seldom more than two */
-#define SOURCE_BYTES_MAX ((size_t)16 << 20)
+#define SOURCE_BYTES_MAX ((size_t)ANNOTATION_SOURCE_MIB_MAX << 20)
 #define READ_BYTES_MAX   ((size_t)64 << 20) /* of all files */
 #define KEPT_BYTES_MAX   ((size_t)8 << 20)  /* of all files' lines, with what each takes besides */
 #define LINE_BYTES_MAX   ((size_t)4 << 10)  /* the rest of a longer line is not kept */
@@ -164,15 +165,18 @@ static int read_file(const struct profile *profile, struct annotation *annotatio
 {
     struct stat status;
     struct annotation_file *file = &annotation->files[annotation->file_count++];
-    *file = (struct annotation_file){.file = group->file};
+    *file = (struct annotation_file){.file = group->file, .error = -EFBIG};
     int fd = regular_file_open(profile_text(profile, group->file));
     cleanup_(fclosep) FILE *stream = fd < 0 ? NULL : fdopen(fd, "re");
     if (fd >= 0 && stream == NULL) {
         close_fd(fd);
         return -ENOMEM;
     }
-    if (stream == NULL || fstat(fd, &status) < 0 || (uint64_t)status.st_size > SOURCE_BYTES_MAX ||
-        allowance->read_bytes == 0) {
+    if (stream == NULL || fstat(fd, &status) < 0) {
+        file->error = fd < 0 ? fd : -errno;
+        return 0;
+    }
+    if ((uint64_t)status.st_size > SOURCE_BYTES_MAX || allowance->read_bytes == 0) {
         return 0;
     }
     cleanup_(freep) struct source *source = calloc(1, sizeof *source);
@@ -184,8 +188,8 @@ static int read_file(const struct profile *profile, struct annotation *annotatio
     source->rows = &annotation->rows[group->first_row];
     source->row_count = group->row_count;
     int r = read_lines(source, file, allowance);
-    file->is_read = ferror(stream) == 0;
-    annotation->has_newer_source |= file->is_read && is_newer(profile, &status);
+    file->error = ferror(stream) == 0 ? 0 : -EIO;
+    annotation->has_newer_source |= file->error == 0 && is_newer(profile, &status);
     return r;
 }
 

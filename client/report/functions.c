@@ -6,6 +6,7 @@
  */
 #include "functions.h"
 
+#include "cleanup.h"
 #include "frame_identity.h"
 
 #include <errno.h>
@@ -108,4 +109,25 @@ bool functions_are_meant(unsigned reading, const char *wanted, const char *name)
     return reading == 0   ? strcmp(wanted, name) == 0
            : reading == 1 ? is_variant(wanted, name)
                           : is_glob_of(wanted, name);
+}
+
+bool *functions_sampled_frames(const struct profile *profile)
+{
+    cleanup_(freep) bool *chains = calloc(profile->chains.item_count + 1, sizeof *chains);
+    bool *frames = calloc(profile->frames.item_count + 1, sizeof *frames);
+    if (chains == NULL || frames == NULL) {
+        free(frames);
+        return NULL;
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        chains[profile->samples[i].chain] = true;
+    }
+    for (size_t i = 0; i < profile->chains.item_count; i++) {
+        size_t count = 0;
+        const uint32_t *of_chain = chains[i] ? profile_chain(profile, (uint32_t)i, &count) : NULL;
+        for (size_t j = 0; j < count; j++) {
+            frames[of_chain[j]] = true;
+        }
+    }
+    return frames;
 }

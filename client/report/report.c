@@ -29,7 +29,7 @@ struct row_key {
     uint32_t name;
     uint32_t process;
     uint32_t cpu;
-    uint32_t zero;
+    uint32_t host;
 };
 
 struct process_key {
@@ -42,6 +42,7 @@ struct process_key {
 
 struct builder {
     const struct profile *profile;
+    bool has_hosts;
     struct report *report;
     struct intern keys;      /* struct row_key */
     struct intern processes; /* struct process_key; of commands */
@@ -118,6 +119,7 @@ static int make_function_rows(struct builder *builder)
             .module = function->module,
             .build_id = function->build_id,
             .process = INTERN_NONE,
+            .host = INTERN_NONE,
             .file = function->file,
             .line = function->line,
             .key = (uint32_t)i,
@@ -184,6 +186,16 @@ static int build_from_frames(struct builder *builder)
     return 0;
 }
 
+/* The host of a row of one machine's: a pid or a CPU means nothing without it. */
+static uint32_t host_of(const struct builder *builder, const struct profile_task *task)
+{
+    const enum report_by by = builder->report->by;
+    const bool is_of_one = by == REPORT_BY_PROCESS || by == REPORT_BY_THREAD || by == REPORT_BY_CPU;
+    return is_of_one && builder->has_hosts && task->segment < builder->profile->host_count
+               ? builder->profile->hosts[task->segment]
+               : INTERN_NONE;
+}
+
 /* The row that a sample is in, as it begins. */
 static struct report_row describe(const struct builder *builder,
                                   const struct profile_sample *sample)
@@ -194,6 +206,7 @@ static struct report_row describe(const struct builder *builder,
         .module = INTERN_NONE,
         .build_id = INTERN_NONE,
         .process = task->process_name,
+        .host = host_of(builder, task),
         .file = INTERN_NONE,
     };
     switch (builder->report->by) {
@@ -262,6 +275,7 @@ static int find_sample_row(struct builder *builder, const struct profile_sample 
         .cpu = row.cpu,
         .name = row.name,
         .process = row.process,
+        .host = row.host,
     };
     bool is_new = false;
     int r = find_row(builder, &key, &row, ret_row);
@@ -347,6 +361,7 @@ static int compare_rows(const void *left, const void *right, void *userdata)
     r = r == 0 ? compare_u64(a->build_id, b->build_id) : r;
     r = r == 0 ? compare_u64(a->file, b->file) : r;
     r = r == 0 ? compare_u64(a->cpu, b->cpu) : r;
+    r = r == 0 ? compare_u64(a->host, b->host) : r;
     return r == 0 ? compare_u64(a->line, b->line) : r;
 }
 
@@ -366,7 +381,8 @@ int report_build(const struct profile *profile, enum report_by by, enum report_s
                  struct report *ret)
 {
     *ret = (struct report){.by = by, .sort = sort, .total = profile_total(profile)};
-    cleanup_(builder_done) struct builder builder = {.profile = profile, .report = ret};
+    cleanup_(builder_done) struct builder builder = {
+        .profile = profile, .has_hosts = profile_has_hosts(profile), .report = ret};
     int r = 0;
     switch (by) {
     case REPORT_BY_FUNCTION:

@@ -17,7 +17,7 @@
 
 #define MODULES_NAMED       3 /* without debugging information, in the table's last line */
 #define HOT_PERCENT         5
-#define COLUMNS_MAX         ((size_t)4)
+#define COLUMNS_MAX         ((size_t)5)
 #define CELL_BYTES          ((size_t)512)
 #define FILE_BYTES          480
 #define PERCENT_WIDTH       ((size_t)7)
@@ -98,6 +98,13 @@ static const char *process_cell(const struct profile *profile, const struct repo
     return text_or(profile, row->process, "-");
 }
 
+static const char *host_cell(const struct profile *profile, const struct report_row *row,
+                             char *into)
+{
+    (void)into;
+    return text_or(profile, row->host, "-");
+}
+
 static const char *pid_cell(const struct profile *profile, const struct report_row *row, char *into)
 {
     (void)profile;
@@ -167,6 +174,10 @@ static void write_series(const struct page *page, const struct report *report,
     {                                                                                              \
         "line", line_cell, 2, false, false                                                         \
     }
+#define HOST                                                                                       \
+    {                                                                                              \
+        "host", host_cell, 2, false, false                                                         \
+    }
 #define PATH(title)                                                                                \
     {                                                                                              \
         title, module_cell, 2, false, true                                                         \
@@ -179,23 +190,26 @@ static size_t find_columns(const struct profile *profile, const struct report *r
     static const struct text_column of_kinds[][COLUMNS_MAX] = {
         [REPORT_BY_FUNCTION] = {NAME("function"), PATH("module")},
         [REPORT_BY_MODULE] = {NAME("module"), PATH("path")},
-        [REPORT_BY_PROCESS] = {NAME("process"), {"pid", pid_cell, 1, true, false}},
+        [REPORT_BY_PROCESS] = {NAME("process"), {"pid", pid_cell, 1, true, false}, HOST},
         [REPORT_BY_COMMAND] = {NAME("command"), {"processes", processes_cell, 1, true, false}},
         [REPORT_BY_UNIT] = {OWNER("unit"), {"processes", processes_cell, 1, true, false}},
         [REPORT_BY_CONTAINER] = {OWNER("container"), {"processes", processes_cell, 1, true, false}},
         [REPORT_BY_USER] = {OWNER("user"), {"processes", processes_cell, 1, true, false}},
-        [REPORT_BY_CPU] = {NAME("cpu")},
+        [REPORT_BY_CPU] = {NAME("cpu"), HOST},
         [REPORT_BY_LINE] = {NAME("function"), LINE, PATH("module")},
         [REPORT_BY_THREAD] = {NAME("thread"),
                               {"tid", tid_cell, 1, true, false},
                               {"pid", pid_cell, 1, true, false},
-                              {"process", process_cell, 2, false, false}},
+                              {"process", process_cell, 2, false, false},
+                              HOST},
     };
     bool has_lines = profile->inlines.has_lines && report->by == REPORT_BY_FUNCTION;
     const struct text_column *columns = of_kinds[has_lines ? REPORT_BY_LINE : report->by];
     size_t count = 0;
-    for (; count < COLUMNS_MAX && columns[count].title != NULL; count++) {
-        ret[count] = columns[count];
+    for (size_t i = 0; i < COLUMNS_MAX && columns[i].title != NULL; i++) {
+        if (columns[i].cell != host_cell || profile_has_hosts(profile)) {
+            ret[count++] = columns[i];
+        }
     }
     return count;
 }
@@ -499,6 +513,9 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
         json_out_i64(out, "tid", (int64_t)row->tid);
     } else {
         json_out_raw(out, "tid", NULL);
+    }
+    if (row->host != INTERN_NONE) {
+        json_out_string(out, "host", profile_text(profile, row->host));
     }
     json_out_u64(out, "self", row->self);
     json_out_u64(out, "total", row->total);

@@ -251,7 +251,8 @@ static void count_sample(struct counting *counting, const struct profile_sample 
     counting->quality_counts[sample->quality] += value;
     count_leaf(counting, sample, value);
     count_interpreter(counting, sample, value);
-    bool is_kernel_thread = profile_is_kernel_thread(counting->profile, sample);
+    bool is_kernel_thread = profile_rooted(sample) == PROFILE_STACK_NONE &&
+                            profile_is_kernel_thread(counting->profile, sample);
     uint64_t pid = profile_task(counting->profile, sample->task)->pid;
     summary->outside_count += pid == PROFILE_PID_OUTSIDE ? value : 0;
     bool in_kernel = is_kernel_thread || sample->in_kernel;

@@ -98,6 +98,24 @@ static uint32_t step(const struct walk *walk, const struct entry *entry, uint32_
                                      : walk->functions.of_frame[entry->frames[from_leaf]];
 }
 
+/* By function, which of them were sampled. Returned: free(). NULL: there is no memory. */
+static bool *find_sampled(const struct walk *walk)
+{
+    cleanup_(freep) bool *frames = functions_sampled_frames(walk->profile);
+    bool *sampled = calloc(walk->functions.items.item_count + 1, sizeof *sampled);
+    for (size_t i = 0; i < walk->profile->frames.item_count && frames != NULL && sampled != NULL;
+         i++) {
+        if (frames[i]) {
+            sampled[walk->functions.of_frame[i]] = true;
+        }
+    }
+    if (frames == NULL) {
+        free(sampled);
+        return NULL;
+    }
+    return sampled;
+}
+
 /*
  * Marks the functions that the request names, in an array by function. Returned: free(). NULL when
  * there is no memory. `*ret_count` is how many there are.
@@ -105,14 +123,15 @@ static uint32_t step(const struct walk *walk, const struct entry *entry, uint32_
 static bool *mark_named(const struct walk *walk, size_t *ret_count)
 {
     size_t count = walk->functions.items.item_count;
-    bool *marks = calloc(count + 1, sizeof *marks);
+    cleanup_(freep) bool *sampled = find_sampled(walk);
+    bool *marks = sampled == NULL ? NULL : calloc(count + 1, sizeof *marks);
     *ret_count = 0;
     for (unsigned reading = 0; reading < FUNCTION_READINGS && *ret_count == 0 && marks != NULL;
          reading++) {
         for (size_t i = 0; i < count; i++) {
             const struct function *function = functions_get(&walk->functions, (uint32_t)i);
             const char *name = profile_text(walk->profile, function->name);
-            marks[i] = functions_are_meant(reading, walk->request->function, name);
+            marks[i] = sampled[i] && functions_are_meant(reading, walk->request->function, name);
             *ret_count += marks[i];
         }
     }

@@ -354,12 +354,21 @@ def main():
     expect("several", annotate("*")["others"], 3)
     check_memory()
 
+    def says(sentence):
+        page = " ".join(run(PROFCTL, "report", "--annotate", "leaf", RECORDING).split())
+        expect(f"'{sentence}'", f"{sentence}{SOURCE}." in page, True)
+
+    with open(SOURCE, "ab") as file:
+        file.truncate(SOURCE_BYTES + 1)
+    says("Its source is larger than the 16 MiB that are read: ")
     os.unlink(SOURCE)
+    says("Its source is not on this machine: ")
     check_inlined_code(stacks, places)
     check_code(stacks, places, "leaf", "no source")
     check_objdump(places, "leaf")
     check_objdump(places, "work")
     os.mkfifo(SOURCE)
+    says("Its source is no regular file, so it is not read: ")
     check_code(stacks, places, "work", "a FIFO")
     os.unlink(SOURCE)
     run("strip", APP)

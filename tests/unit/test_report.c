@@ -152,6 +152,50 @@ TEST(tells_builds_apart_where_functions_have_no_names)
     free(text);
 }
 
+/* The same pid, name and CPU on two machines, of which one has recorded twice. */
+static struct profile *load_hosts(void)
+{
+    static const char *const hosts[] = {"red", "blue", "red"};
+    struct recording *recording = recording_new();
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        char json[128];
+        if (i > 0) {
+            fxt_write_segment_begin(&recording->writer, 1, "test");
+        }
+        add_name(recording, 7, 0, 0, "app");
+        add_sample(recording, 1000, 7, COMPLETE, ADDRESSES(0x1001));
+        (void)snprintf(json, sizeof json, "{\"session\":\"%zu\",\"host\":\"%s\"}\n", i, hosts[i]);
+        add_data(recording, FXT_STRING_SESSION, json);
+    }
+    return load_recording(recording);
+}
+
+TEST(keeps_the_processes_of_hosts_apart)
+{
+    static const struct {
+        enum report_by by;
+        const char *table;
+        const char *json;
+    } cases[] = {
+        {REPORT_BY_PROCESS,
+         "  process  pid  host\n"
+         "  66.67         2    66.67         2  app        7  red\n"
+         "  33.33         1    33.33         1  app        7  blue\n",
+         "\"pid\":7,\"tid\":null,\"host\":\"red\",\"self\":2,"},
+        {REPORT_BY_THREAD, "  app       7    7  app      red\n",
+         "\"pid\":7,\"tid\":7,\"host\":\"blue\",\"self\":1,"},
+        {REPORT_BY_CPU, "  cpu 1  blue\n", "\"tid\":null,\"host\":\"blue\",\"self\":1,"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *table = print_report(load_hosts(), cases[i].by, 0, SHOWN_TABLE);
+        char *json = print_report(load_hosts(), cases[i].by, 0, SHOWN_JSON);
+        assert_contains(table, cases[i].table);
+        assert_contains(json, cases[i].json);
+        free(table);
+        free(json);
+    }
+}
+
 TEST(fits_the_page_and_leaves_out_folders_first)
 {
     struct recording *recording =

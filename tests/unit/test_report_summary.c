@@ -77,6 +77,20 @@ TEST(says_where_when_and_who)
     free(text);
 }
 
+/* Samples that say that their stack is complete, and have none: no recording of ours has such. */
+TEST(counts_as_threads_of_the_kernel_what_has_no_stack)
+{
+    struct recording *recording = recording_of(APP "sample 1000 7 1 0x1001; sample 1004 3 0");
+    add_sample(recording, 1005, 4, COMPLETE, NULL, 0);
+    add_books(recording, 3, 3, 0, 0);
+    struct profile *profile = load_recording(recording);
+    struct summary summary;
+    assert_int_equal(summary_take(profile, &summary), 0);
+    assert_int_equal(summary.none_count, 1);
+    assert_int_equal(summary.kernel_thread_count, 1);
+    (void)profile_free(profile);
+}
+
 TEST(names_what_was_recorded)
 {
     static const struct {

@@ -5,6 +5,7 @@
  */
 #include "functions.h"
 #include "made_recording.h"
+#include "selection.h"
 #include "tree_print.h"
 
 #define MODULES                                                                                    \
@@ -121,6 +122,21 @@ TEST(takes_a_glob_where_no_function_has_the_name)
     struct profile *profile = load_recording(recording_of(MODULES STACKS));
     const struct tree_request request = {TREE_CALLERS, "x*", 0};
     assert_int_equal(tree_walk(profile, &request, on_node, NULL), TREE_NO_FUNCTION);
+    (void)profile_free(profile);
+}
+
+/* Samples that are not selected do not hide what a selected one has. */
+TEST(takes_the_names_of_selected_samples)
+{
+    static const struct selection selection = {.pids = {8}, .pid_count = 1};
+    static const struct tree_request request = {TREE_CALLEES, "walk", 0};
+    struct profile *profile = load_recording(recording_of(
+        MODULES "name 8 0 0 other; module 8 1 /bin/b 0xcd; mmap 0 8 1 0x1000 0x1000 0;"
+                "symbol cd /bin/b 0 walk.constprop.0; sample 1 7 1 " WALK "; sample 2 8 1 0x1001"));
+    struct fault fault = {0};
+    assert_int_equal(selection_apply(&selection, profile, &fault), 0);
+    EXPECT_PRINTED("0 - 1 0 0\n1 walk.constprop.0 1 1 0\n", struct text text = {profile, file};
+                   assert_int_equal(tree_walk(profile, &request, on_node, &text), 0));
     (void)profile_free(profile);
 }
 

@@ -3,7 +3,7 @@
 
 /*
  * Which process made which, as the recording says it, and what each was. A process is known by its
- * pid and its beginning, so one that is in several segments is one.
+ * host, its pid and its beginning, so one that is in several segments is one.
  */
 
 #include "profile.h"

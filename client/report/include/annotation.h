@@ -54,6 +54,8 @@ struct annotation_text {
     char *text;    /* owned */
 };
 
+#define ANNOTATION_SOURCE_MIB_MAX 16
+
 struct annotation {
     enum annotation_kind kind;
     uint32_t name;     /* of the function; of the profile's texts */
@@ -65,6 +67,7 @@ struct annotation {
     size_t other_build_count; /* of them: of this name, in other builds of the module */
     uint64_t whole;           /* of all samples, wherever they were */
     uint32_t missing_source;  /* the file of most samples, if it cannot be read; or INTERN_NONE */
+    int missing_error;        /* why: -errno; -EFBIG: it is larger than ANNOTATION_SOURCE_MIB_MAX */
     bool has_newer_source;    /* a file was changed after the recording */
     struct annotation_row *rows; /* owned; by file and line, or by part and address */
     size_t row_capacity;
@@ -79,8 +82,8 @@ struct annotation {
 
 /* A source file, and of it what is shown. */
 struct annotation_file {
-    uint32_t file; /* of the profile's texts */
-    bool is_read;
+    uint32_t file;                 /* of the profile's texts */
+    int error;                     /* 0: it was read; or -errno, -EFBIG as above */
     struct annotation_text *texts; /* owned; by line */
     size_t text_capacity;
     size_t text_count;

@@ -45,9 +45,13 @@ int functions_compare(const struct profile *profile, const struct function *a,
 
 /*
  * Whether a user who writes `wanted` means the function. The first of these readings by which any
- * function is meant counts: the whole name; the name without what a compiler appends to one that it
- * has changed ("walk" for "walk.constprop.0"); a glob, in which "..." is what a narrow page left
- * out.
+ * function that was sampled is meant counts: the whole name; the name without what a compiler
+ * appends to one that it has changed ("walk" for "walk.constprop.0"); a glob, in which "..." is
+ * what a narrow page left out.
  */
 #define FUNCTION_READINGS 3
 bool functions_are_meant(unsigned reading, const char *wanted, const char *name);
+
+/* By frame of the profile: whether the stack of a sample has it; those that only samples had that
+ * are not selected have none. Returned: free(). NULL: there is no memory. */
+bool *functions_sampled_frames(const struct profile *profile);

@@ -42,6 +42,7 @@ struct report_row {
     uint32_t module;
     uint32_t build_id; /* of the module, in hex; of a function without a name */
     uint32_t process;
+    uint32_t host; /* a text; of a process, thread or CPU where the recording is of several hosts */
     bool has_pid;
     bool has_tid;
     uint64_t pid;
