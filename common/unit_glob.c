@@ -48,3 +48,16 @@ bool unit_glob_matches(const char *glob, const char *name, size_t name_bytes)
     }
     return glob[strspn(glob, "*")] == '\0';
 }
+
+bool unit_glob_is_unit(const char *name)
+{
+    static const char *const kinds[] = {".service", ".scope", ".slice",
+                                        ".socket",  ".mount", ".swap"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && dot != NULL; i++) {
+        if (strcmp(dot, kinds[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

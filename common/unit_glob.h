@@ -17,3 +17,6 @@ bool unit_glob_make(const char *text, char ret[UNIT_GLOB_BYTES_MAX + 1]);
 
 /* `name` is of `name_bytes`. Takes as many steps as the product of both lengths, at most. */
 bool unit_glob_matches(const char *glob, const char *name, size_t name_bytes);
+
+/* Whether a control group of that name is a unit's: by its end, as ".service" or ".slice". */
+bool unit_glob_is_unit(const char *name);

@@ -318,6 +318,15 @@ own_setting() {
     prove "a sysctl file of the administrator's holds in an upgrade and after a removal"
 }
 
+is_recording() {
+    in_lab 'profctl status --json' | grep -q '"state": *"running"'
+}
+
+# The schedule is in the middle of a recording.
+expect_recording() {
+    wait_until 30 is_recording || die "the schedule does not record: $(in_lab 'profctl status')"
+}
+
 removal() {
     echo "== removed, installed again, and purged while it records"
     apt remove cpu-profilerd
@@ -328,8 +337,7 @@ removal() {
     in_lab "echo '{\"frequency_hz\": 99, \"max_duration_s\": 600}' >/etc/cpu-profilerd/record/web.json
         echo '{\"max_frequency_hz\": 1000}' >/etc/cpu-profilerd/daemon.json
         systemctl enable --now cpu-profilerd-record@web.timer; systemctl start cpu-profilerd-record@web.service" 2>&1
-    sleep 2
-    in_lab 'profctl status' | head -n 3
+    expect_recording
     stop_load load
     # A user's recordings are the user's.
     in_lab "rm -f /home/alice/*.fxt"
@@ -337,7 +345,7 @@ removal() {
     apt install --no-install-recommends /root/$deb
     lab systemctl --quiet is-active cpu-profilerd-record@web.timer || die "installed again: an enabled schedule does not run"
     in_lab "systemctl start cpu-profilerd-record@web.service"
-    sleep 2
+    expect_recording
     apt purge cpu-profilerd
     lab journalctl --no-pager -o cat -u cpu-profilerd-record@web.service | tail -n 3
     purge_leaves_nothing "purged while it records"

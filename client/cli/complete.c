@@ -9,6 +9,7 @@
 #include "complete.h"
 
 #include "text_out.h"
+#include "unit_glob.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -114,14 +115,6 @@ static const char *cgroup_root(void)
                                                             : "/sys/fs/cgroup/unified";
 }
 
-/* Whether a control group is a unit's, by its name. */
-static bool is_unit(const char *name)
-{
-    const char *end = strrchr(name, '.');
-    return end != NULL && (strcmp(end, ".service") == 0 || strcmp(end, ".scope") == 0 ||
-                           strcmp(end, ".slice") == 0 || strcmp(end, ".socket") == 0);
-}
-
 /* Offers the units below a control group; `left` is how many more are looked at. */
 static void offer_units(const struct completion *completion, const char *path, unsigned depth,
                         unsigned *left)
@@ -133,7 +126,7 @@ static void offer_units(const struct completion *completion, const char *path, u
             continue;
         }
         (*left)--;
-        if (is_unit(entry->d_name)) {
+        if (unit_glob_is_unit(entry->d_name)) {
             offer(completion, entry->d_name, NULL);
         }
         if ((size_t)snprintf(below, sizeof below, "%s/%s", path, entry->d_name) < sizeof below) {

@@ -421,10 +421,11 @@ bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
         return false;
     }
     for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9' || number > (maximum - (uint64_t)(*text - '0')) / 10) {
+        const uint64_t digit = (uint64_t)*text - '0';
+        if (*text < '0' || *text > '9' || digit > maximum || number > (maximum - digit) / 10) {
             return false;
         }
-        number = number * 10 + (uint64_t)(*text - '0');
+        number = number * 10 + digit;
     }
     *ret = number;
     return true;

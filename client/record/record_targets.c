@@ -5,19 +5,33 @@
  */
 #include "record_targets.h"
 
+#include "record.h"
+
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 
+/* A member of a config's targets, and the option that adds to it. */
+static const struct {
+    const char *member;
+    const char *option;
+} options[] = {
+    {"pids", "-p"},      {"tids", "-t"},    {"uids", "-u"},
+    {"comms", "--comm"}, {"cgroups", "-G"}, {"units", "-U"},
+};
+
+const char *record_target_option(const cJSON *targets)
+{
+    size_t i = 0;
+    while (i < sizeof options / sizeof options[0] - 1 &&
+           cJSON_GetObjectItemCaseSensitive(targets, options[i].member) == NULL) {
+        i++;
+    }
+    return options[i].option;
+}
+
 const char *record_targets_describe(const cJSON *targets, char *into)
 {
-    static const struct {
-        const char *member;
-        const char *option;
-    } options[] = {
-        {"pids", "-p"},      {"tids", "-t"},    {"uids", "-u"},
-        {"comms", "--comm"}, {"cgroups", "-G"}, {"units", "-U"},
-    };
     size_t used = 0;
     into[0] = '\0';
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {

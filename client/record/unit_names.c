@@ -57,18 +57,6 @@ bool unit_names_resolve(const char *const *folders, const char *glob,
     return false;
 }
 
-static bool is_unit(const char *name)
-{
-    static const char *const kinds[] = {SERVICE, ".scope", ".slice", ".socket", ".mount", ".swap"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && dot != NULL; i++) {
-        if (strcmp(dot, kinds[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void add_unit(struct units *units, const char *name, const char *glob)
 {
     units->is_found = units->is_found || unit_glob_matches(glob, name, strlen(name));
@@ -94,7 +82,7 @@ static void find_units(struct units *units, const char *folder, const char *glob
             continue;
         }
         units->has_folder = true;
-        if (entry->fts_level > 0 && is_unit(entry->fts_name)) {
+        if (entry->fts_level > 0 && unit_glob_is_unit(entry->fts_name)) {
             add_unit(units, entry->fts_name, glob);
         }
         if (entry->fts_level >= DEPTH_MAX) {

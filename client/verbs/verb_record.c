@@ -79,24 +79,6 @@ static const struct command_line line = {
     .operand_at = RECORD_AT(command),
 };
 
-/* An option that named a target. */
-static const char *target_option(const cJSON *targets)
-{
-    static const struct {
-        const char *member;
-        const char *option;
-    } options_of[] = {
-        {"pids", "-p"},      {"tids", "-t"},    {"uids", "-u"},
-        {"comms", "--comm"}, {"cgroups", "-G"}, {"units", "-U"},
-    };
-    size_t i = 0;
-    while (i < sizeof options_of / sizeof options_of[0] - 1 &&
-           cJSON_GetObjectItemCaseSensitive(targets, options_of[i].member) == NULL) {
-        i++;
-    }
-    return options_of[i].option;
-}
-
 int verb_record(int argc, char **argv)
 {
     cleanup_(record_request_done) struct record_request request = {.output_path = "profile.fxt"};
@@ -106,11 +88,11 @@ int verb_record(int argc, char **argv)
     }
     if (request.targets != NULL && request.command != NULL) {
         return options_refuse(&line, "%s and a command cannot be combined",
-                              target_option(request.targets));
+                              record_target_option(request.targets));
     }
     if (request.targets != NULL && request.whole_machine) {
         return options_refuse(&line, "-a and %s cannot be combined",
-                              target_option(request.targets));
+                              record_target_option(request.targets));
     }
     if (request.kernel_stacks && request.no_kernel_stacks) {
         return options_refuse(&line, "--kernel and --no-kernel cannot be combined");

@@ -91,6 +91,30 @@ def offered(*words):
     return [line.split("\t")[0] for line in done.stdout.splitlines()]
 
 
+def judge_groups():
+    """Control groups are offered by folder, and of all of them the units."""
+    root = "/sys/fs/cgroup" if os.path.exists("/sys/fs/cgroup/cgroup.procs") else "/sys/fs/cgroup/unified"
+    name = f"cpt-completions-{os.getpid()}"
+    groups = [f"{name}.slice", f"{name}.slice/{name}-a.service", f"{name}.slice/{name}-b", f"{name}.slice/{name}-b/{name}-c.scope"]
+    try:
+        for group in groups:
+            os.mkdir(f"{root}/{group}")
+    except OSError as error:
+        print(f"no control groups are made: {error}")
+        made = [group for group in groups if os.path.isdir(f"{root}/{group}")]
+    else:
+        made = groups
+        units = [f"{name}-a.service", f"{name}-c.scope", f"{name}.slice"]
+        expect(sorted(offered("record", "-U", name)) == units, f"units are {offered('record', '-U', name)}, not {units}")
+        expect(sorted(offered("record", "-U", f"x,{name}-a")) == [f"x,{name}-a.service"], "a second unit is not offered")
+        expect(offered("record", "-G", f"/{name}") == [f"/{name}.slice"], "a control group is not offered")
+        below = [f"/{name}.slice/{name}-a.service", f"/{name}.slice/{name}-b"]
+        expect(sorted(offered("record", "-G", f"/{name}.slice/")) == below, "the control groups below one are not offered")
+    finally:
+        for group in reversed(made):
+            os.rmdir(f"{root}/{group}")
+
+
 def judge_offers():
     """What is offered is what --help has, and what this machine has."""
     verbs = re.findall(r"^  ((?!profctl)[a-z]+) ", subprocess.run([PROFCTL, "--help"], capture_output=True, text=True, check=True).stdout, re.M)
@@ -109,6 +133,7 @@ def judge_offers():
     expect(offered("record", "-F", "") == [], "a number is offered")
     expect(offered("nonsense", "") == [], "an unknown verb has options")
     expect(offered("record", "-G", "") == ["/"], "the control group's root is not offered")
+    judge_groups()
 
 
 def main():

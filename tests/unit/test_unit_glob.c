@@ -99,3 +99,18 @@ TEST(takes_no_time_for_many_stars)
     glob[strlen(glob) - 1] = 'b';
     assert_false(unit_glob_matches(glob, name, sizeof name));
 }
+
+TEST(knows_the_control_groups_of_units)
+{
+    static const struct {
+        const char *name;
+        bool is_unit;
+    } rows[] = {
+        {"a.service", true},  {"a.scope", true},      {"a.slice", true},  {"a.socket", true},
+        {"home.mount", true}, {"x.swap", true},       {"a.timer", false}, {"a", false},
+        {"service", false},   {"a.service.d", false}, {"", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert_int_equal(unit_glob_is_unit(rows[i].name), rows[i].is_unit);
+    }
+}

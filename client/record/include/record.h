@@ -49,6 +49,9 @@ int record_run(const struct record_request *request, bool *ret_is_saved);
  * returned: free(). Returns an exit status. */
 int record_config_load(const struct record_request *request, pid_t child, char **ret);
 
+/* The option that names the first of some targets, as "-p"; at least one there is. */
+const char *record_target_option(const cJSON *targets);
+
 /* The config (borrowed) with another rate. `*ret` is returned: free(). Returns 0, or -errno. */
 int record_config_rate(const char *config, uint64_t frequency_hz, char **ret);
 
