@@ -410,6 +410,12 @@ int options_take(const struct command_line *line, int argc, char **argv, void *r
         }
         taken = optind;
     }
+    for (int i = optind; i < argc && (i == optind || !line->has_command); i++) {
+        if (argv[i][0] == '\0') {
+            return options_refuse(line, "an operand is empty; give %s",
+                                  line->has_command ? "a command" : "a name");
+        }
+    }
     return line->take_operand != NULL ? take_rest(line, argc, argv, request)
                                       : take_operands(line, argc, argv, optind > taken, request);
 }
@@ -429,6 +435,16 @@ bool options_number(const char *text, uint64_t maximum, uint64_t *ret)
     }
     *ret = number;
     return true;
+}
+
+double options_decimal(const char *text, const char **ret_end)
+{
+    char *end = NULL;
+    const bool is_decimal =
+        ((text[0] >= '0' && text[0] <= '9') || text[0] == '.') && text[1] != 'x' && text[1] != 'X';
+    const double number = is_decimal ? strtod(text, &end) : 0;
+    *ret_end = is_decimal ? end : text;
+    return number;
 }
 
 bool options_rate(const char *text, uint64_t maximum_hz, uint64_t *ret_hz)
@@ -505,6 +521,12 @@ TAKE(options_text)
     (void)line, (void)option;
     *(const char **)into = value;
     return EXIT_DONE;
+}
+
+TAKE(options_name)
+{
+    return value[0] == '\0' ? options_refuse(line, "--%s is empty; give a name", option->name)
+                            : options_text(line, option, value, into);
 }
 
 TAKE(options_socket)

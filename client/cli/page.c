@@ -7,6 +7,7 @@
 #include "page.h"
 
 #include "cleanup.h"
+#include "options.h"
 #include "text_out.h"
 
 #include <fcntl.h>
@@ -23,6 +24,8 @@
 #define PARAGRAPH_COLUMNS_MAX ((size_t)100) /* longer lines are hard to read */
 #define PROSE_COLUMNS_MIN     ((size_t)20)  /* a word has more than one line below that */
 #define COLUMNS_MAX           10000
+#define PAGER_WORD_BYTES      4096
+#define STATUS_NOT_RUN        126 /* a shell's, of what cannot be run */
 
 /* COLUMNS, or 0 where it says nothing. */
 static size_t requested_columns(void)
@@ -59,7 +62,7 @@ static bool takes_colours(void)
 {
     const char *terminal = getenv("TERM");
     const char *less = getenv("LESS");
-    return !is_set("NO_COLOR") && terminal != NULL && strcmp(terminal, "dumb") != 0 &&
+    return !is_set("NO_COLOR") && is_set("TERM") && strcmp(terminal, "dumb") != 0 &&
            (less == NULL || strpbrk(less, "rR") != NULL);
 }
 
@@ -83,6 +86,7 @@ static const char *find_pager(void)
     if (pager == NULL) {
         pager = "if command -v less >/dev/null; then exec less; else exec cat; fi";
     }
+    pager += strspn(pager, " \t\n");
     return pager[0] == '\0' || strcmp(pager, "cat") == 0 ? NULL : pager;
 }
 
@@ -101,6 +105,20 @@ static pid_t spawn_shell(const char *command, int input_fd)
     }
     (void)posix_spawn_file_actions_destroy(&actions);
     return pid;
+}
+
+/* Whether the shell finds the program that a command line begins with. */
+static bool is_found(const char *command)
+{
+    char script[PAGER_WORD_BYTES + 32];
+    const size_t word_bytes = strcspn(command, " \t\n$`\"'\\;&|<>(){}*?[]~#=!");
+    int status = 0;
+    if (word_bytes > PAGER_WORD_BYTES || strchr(" \t\n", command[word_bytes]) == NULL) {
+        return true; /* the shell itself makes of it what it can */
+    }
+    (void)snprintf(script, sizeof script, "command -v %.*s >/dev/null", (int)word_bytes, command);
+    const pid_t pid = spawn_shell(script, STDIN_FILENO);
+    return pid == 0 || waitpid(pid, &status, 0) < 0 || status == 0;
 }
 
 /* Has standard output go through a pager. Where that fails it goes to the terminal. */
@@ -155,7 +173,9 @@ void page_open(bool is_wide, struct page *ret)
 {
     page_describe(stdout, is_wide, ret);
     const char *pager = isatty(STDOUT_FILENO) != 0 ? find_pager() : NULL;
-    if (pager != NULL) {
+    if (pager != NULL && !is_found(pager)) {
+        (void)complain("note: the pager is not found, so there is none: %s", pager);
+    } else if (pager != NULL) {
         start_pager(ret, pager);
     }
 }
@@ -177,7 +197,12 @@ void page_close(struct page *page)
         drain_output();
         (void)dup2(page->terminal_fd, STDOUT_FILENO);
         (void)close(page->terminal_fd);
-        (void)waitpid(page->pager, NULL, 0);
+        int status = 0;
+        (void)waitpid(page->pager, &status, 0);
+        if (WIFSIGNALED(status) || WEXITSTATUS(status) >= STATUS_NOT_RUN) {
+            (void)complain("note: the pager failed, so some of the text may not have been shown; "
+                           "PROFCTL_PAGER=cat is none");
+        }
         (void)signal(SIGINT, SIG_DFL);
         (void)signal(SIGPIPE, SIG_DFL);
     }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Runs of plain ASCII as they are, the rest character by character through the decoder. Widths
- * count characters, not columns: names of programs and functions are hardly ever wider.
+ * Runs of plain ASCII as they are, the rest character by character through the decoder. Widths are
+ * those of glibc's UTF-8 locale, whatever the locale is: names are printed as UTF-8 in each.
  */
 #include "text_out.h"
 
 #include "utf8.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <string.h>
+#include <wchar.h>
 
 #define LABEL_WIDTH 20
 #define ELLIPSIS    "..."
@@ -76,38 +78,102 @@ void text_print_argument(FILE *file, const char *text)
     (void)fputc('\'', file);
 }
 
+/* How many columns a character takes; one of which that is not known takes one. */
+static size_t character_width(uint32_t character)
+{
+    static locale_t utf8;
+    if (utf8 == (locale_t)0) {
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    }
+    if (utf8 == (locale_t)0 || utf8_is_control(character)) {
+        return 1;
+    }
+    const locale_t before = uselocale(utf8);
+    const int width = wcwidth((wchar_t)character);
+    (void)uselocale(before);
+    return width < 0 ? 1 : (size_t)width;
+}
+
+/* Takes the next character of a text: its bytes, and the columns that it is printed in. */
+static size_t take_character(const char *text, size_t text_bytes, size_t *ret_width)
+{
+    uint32_t character = 0;
+    const size_t length = utf8_character(text, text_bytes, &character);
+    *ret_width = length == 0 ? 1 : length == 1 ? 1 : character_width(character);
+    return length == 0 ? 1 : length;
+}
+
 size_t text_width(const char *text)
 {
     size_t width = 0;
     size_t text_bytes = strlen(text);
     while (text_bytes > 0) {
-        size_t ascii_count = count_ascii(text, text_bytes);
-        size_t length = ascii_count > 0 ? ascii_count : utf8_character(text, text_bytes, NULL);
-        length = length == 0 ? 1 : length;
+        const size_t ascii_count = count_ascii(text, text_bytes);
+        size_t own_width = ascii_count;
+        const size_t length =
+            ascii_count > 0 ? ascii_count : take_character(text, text_bytes, &own_width);
         text += length;
         text_bytes -= length;
-        width += ascii_count > 0 ? ascii_count : 1;
+        width += own_width;
     }
     return width;
+}
+
+static void print_spaces(FILE *file, size_t count)
+{
+    for (; count > 0; count--) {
+        (void)fputc(' ', file);
+    }
 }
 
 void text_print_padded(FILE *file, const char *text, size_t width)
 {
     text_print(file, text);
-    for (size_t i = text_width(text); i < width; i++) {
-        (void)fputc(' ', file);
-    }
+    const size_t used = text_width(text);
+    print_spaces(file, used < width ? width - used : 0);
 }
 
-size_t text_bytes_of(const char *text, size_t count)
+/* How many bytes are in front of the first character that begins at `columns` or behind, none that
+ * is put over the one before it. */
+static size_t skip_columns(const char *text, size_t columns)
 {
-    size_t text_bytes = strlen(text);
+    const size_t text_bytes = strlen(text);
     size_t skipped = 0;
-    for (; count > 0 && skipped < text_bytes; count--) {
-        size_t length = utf8_character(text + skipped, text_bytes - skipped, NULL);
-        skipped += length == 0 ? 1 : length;
+    size_t width = 0;
+    while (skipped < text_bytes) {
+        size_t own_width = 0;
+        const size_t length = take_character(text + skipped, text_bytes - skipped, &own_width);
+        if (width >= columns && own_width > 0) {
+            break;
+        }
+        width += own_width;
+        skipped += length;
     }
     return skipped;
+}
+
+/* How many bytes from the front fit into `columns`, and how many columns these take. */
+static size_t take_columns(const char *text, size_t columns, size_t *ret_width)
+{
+    const size_t text_bytes = strlen(text);
+    size_t taken = 0;
+    *ret_width = 0;
+    while (taken < text_bytes) {
+        size_t own_width = 0;
+        const size_t length = take_character(text + taken, text_bytes - taken, &own_width);
+        if (own_width > columns - *ret_width) {
+            break;
+        }
+        *ret_width += own_width;
+        taken += length;
+    }
+    return taken;
+}
+
+size_t text_bytes_of(const char *text, size_t columns)
+{
+    size_t width = 0;
+    return take_columns(text, columns, &width);
 }
 
 void text_print_fitted(FILE *file, const char *text, size_t width, bool is_padded)
@@ -117,11 +183,15 @@ void text_print_fitted(FILE *file, const char *text, size_t width, bool is_padde
         text_print_padded(file, text, is_padded ? width : 0);
         return;
     }
-    size_t kept = width > strlen(ELLIPSIS) ? width - strlen(ELLIPSIS) : 0;
-    size_t front = kept - kept / 2;
-    text_print_bytes(file, text, text_bytes_of(text, front));
+    const size_t kept = width > strlen(ELLIPSIS) ? width - strlen(ELLIPSIS) : 0;
+    size_t used = 0;
+    const size_t front_bytes = take_columns(text, kept - kept / 2, &used);
+    const char *back = text + skip_columns(text, full_width - kept / 2);
+    text_print_bytes(file, text, front_bytes);
     (void)fprintf(file, "%.*s", (int)(width - kept), ELLIPSIS);
-    text_print(file, text + text_bytes_of(text, full_width - kept / 2));
+    text_print(file, back);
+    used += width - kept + text_width(back);
+    print_spaces(file, is_padded ? width - used : 0);
 }
 
 void text_print_member(FILE *file, const char *label, const char *text)

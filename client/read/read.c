@@ -29,6 +29,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define DRAIN_INTERVAL_MS 5
 #define DRAIN_TRIES_MAX   2000 /* 10 s without a byte: the end does not come */
@@ -128,6 +129,12 @@ static int go_on(struct reading *reading, uint64_t sequence)
     return EXIT_DONE;
 }
 
+static bool holds_something(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+}
+
 /*
  * Makes sure that no recording is lost. A file that holds one is replaced or added to on request
  * only, and a read that was interrupted is finished as it was begun: its pieces are in that file
@@ -141,6 +148,11 @@ static int check_file(struct reading *reading, const char *plain_tag, const char
     if (reading->holds_recording && !request->appends && !request->replaces) {
         return complain("%s holds a recording already; --append adds to it, --force replaces it "
                         "and keeps it as %s.old",
+                        path, path);
+    }
+    if (request->appends && !reading->holds_recording && holds_something(path)) {
+        return complain("%s is no recording, so nothing can be added to it; name another file, or "
+                        "--force replaces it and keeps it as %s.old",
                         path, path);
     }
     /* Without a recording, --append begins the file as a read without it does. */

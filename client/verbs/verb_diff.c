@@ -67,8 +67,8 @@ struct diff_request {
 /* "3", "3%", "0.5 %". */
 static bool parse_percent(const char *text, double *ret)
 {
-    char *end = NULL;
-    double percent = strtod(text, &end);
+    const char *end = NULL;
+    double percent = options_decimal(text, &end);
     bool is_number = end != text;
     end += strspn(end, " ");
     end += *end == '%';
@@ -260,8 +260,8 @@ static size_t parse_works(const char *text, double *ret)
 {
     size_t count = 0;
     for (;;) {
-        char *end = NULL;
-        double number = strtod(text, &end);
+        const char *end = NULL;
+        double number = options_decimal(text, &end);
         if (end == text || !(number > 0) || isinf(number) || count == RECORDINGS_MAX ||
             (*end != ',' && *end != '\0')) {
             return 0;

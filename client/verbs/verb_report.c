@@ -51,8 +51,8 @@ struct report_request {
 static int take_percent(const struct command_line *line, const struct verb_option *option,
                         const char *value, void *into)
 {
-    char *end = NULL;
-    double percent = strtod(value, &end);
+    const char *end = NULL;
+    double percent = options_decimal(value, &end);
     (void)option;
     if (end == value || *end != '\0' || !(percent >= 0 && percent <= 100)) {
         return options_refuse(line, "--min %s: give a percentage from 0 to 100", value);
@@ -75,9 +75,9 @@ static const struct verb_option options[] = {
      AT(has_tree), 0},
     {0, "inverted", NULL, "with --tree: from the leaves of the stacks outward", options_flag,
      AT(is_inverted), 0},
-    {0, "callers", "F", "a tree of what called the function F; F may be a glob", options_text,
+    {0, "callers", "F", "a tree of what called the function F; F may be a glob", options_name,
      AT(callers_of), 0},
-    {0, "callees", "F", "a tree of what F called", options_text, AT(callees_of), 0},
+    {0, "callees", "F", "a tree of what F called", options_name, AT(callees_of), 0},
     {0, "processes", NULL,
      "a tree of processes, each below the one that made it, with\n"
      "their command lines; those that are alike are one row",
@@ -85,7 +85,7 @@ static const struct verb_option options[] = {
     {0, "annotate", "F",
      "where in F the time went: by lines of its source, or by\n"
      "instructions where that is not on this machine",
-     options_text, AT(annotated), 0},
+     options_name, AT(annotated), 0},
     {0, "min", "PERCENT", "cut branches of a tree with fewer of the samples (1)", take_percent,
      AT(min_percent), 0},
     {0, "per-second", NULL, "when each row of a list had its samples", options_flag, AT(has_series),

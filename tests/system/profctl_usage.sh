@@ -89,10 +89,15 @@ expect 2 '--by planet: give one of function, .*, line$' report --by planet a
 # perf's name for it.
 expect 2 '--by comm: give one of .*; did you mean command?$' report --by comm a
 expect 2 '--sort name: give one of self, total' report --sort name a
-for percent in x -1 101 nan 1x ''; do
+for percent in x -1 101 nan 1x 0x10 ''; do
     expect 2 "--min $percent: give a percentage" report --tree --min "$percent" a
 done
 expect 2 '--tree, --callers, --callees, --processes and --annotate are one view each' report --callers f --callees g a
+for option in --callers --callees --annotate; do
+    expect 2 "$option is empty; give a name" report "$option" '' a
+done
+expect 2 'an operand is empty; give a name' report ''
+expect 2 'an operand is empty; give a command' record -- ''
 expect 2 '--inverted turns a tree round; add --tree' report --inverted a
 expect 2 'a tree is one of functions' report --tree --by thread a
 expect 2 'a tree is by total' report --tree --sort total a

@@ -52,11 +52,11 @@ def on_terminal(columns, *arguments, **environment):
     return verb_on_terminal(columns, "report", *arguments, **environment)
 
 
-def verb_on_terminal(columns, *arguments, statuses=(0,), **environment):
+def verb_on_terminal(columns, *arguments, statuses=(0,), with_errors=False, **environment):
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "LESS", "PAGER", "PROFCTL_PAGER")}
-    process = subprocess.Popen([PROFCTL, *arguments], stdout=follower, stdin=subprocess.DEVNULL,
+    process = subprocess.Popen([PROFCTL, *arguments], stdout=follower, stderr=follower if with_errors else None, stdin=subprocess.DEVNULL,
                                env={**kept, "TERM": "xterm", "PROFCTL_PAGER": "", **environment})
     output = b""
     has_ended = False
@@ -142,4 +142,12 @@ assert paged.splitlines() == ["paged:" + line for line in plain], "the pager did
 assert "\033" in on_terminal(80, path, PROFCTL_PAGER="cat >&1"), "the pager's text has no colours"
 assert "\033" not in on_terminal(80, path, PROFCTL_PAGER="cat >&1", LESS="F"), "a pager without -R gets colours"
 assert on_terminal(80, path, NO_COLOR="1", PROFCTL_PAGER="exec true") == "", "a pager that ends at once is no failure"
+for pager in ("/nonexisting -R", "nonexisting", " "):
+    shown = on_terminal(40, path, "--by", "function", with_errors=True, NO_COLOR="1", PROFCTL_PAGER=pager)
+    assert "a_namesp" in shown, f"the pager swallows the report: {shown!r}"
+    assert pager == " " or f"profctl: note: the pager is not found, so there is none: {pager}" in shown, f"the pager '{pager}' is not missed"
+shown = on_terminal(40, path, "--by", "function", with_errors=True, NO_COLOR="1", PROFCTL_PAGER="kill -9 $$")
+assert "profctl: note: the pager failed" in shown, "a pager that is killed is not told"
+assert "\033" not in on_terminal(80, path, TERM=""), "a terminal without a name gets colours"
+assert "\033" in on_terminal(80, path, NO_COLOR=""), "an empty NO_COLOR leaves colours out"
 print(f"{len(VIEWS)} views, 40 to 200 columns, in a pipe, without colours, in the C locale, and paged")

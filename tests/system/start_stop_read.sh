@@ -156,7 +156,7 @@ for name in more.fxt more.fxt.gz; do
     work 0.5
     refused 'holds a recording already' profctl read --native -o "$WORK/$name"
     profctl read --native --append -o "$WORK/$name" >"$WORK/out" || fail "read --append: $(cat "$WORK/out")"
-    grep -Eq "^[0-9]+ samples added: [0-9]+ samples, .* in $WORK/$name\$" "$WORK/out" || fail "read --append says: $(cat "$WORK/out")"
+    grep -Eq "^[0-9]+ samples? added: [0-9]+ samples?, .* in $WORK/$name\$" "$WORK/out" || fail "read --append says: $(cat "$WORK/out")"
     stop_session
     profctl read --native --append --json -o "$WORK/$name" >"$WORK/read.json" || fail "read --append: status $?"
     expect_json "$WORK/read.json" "d['samples'] == $kept and d['samples_elsewhere'] == 0 and d['old_file'] is None" "read --append tells other numbers"
@@ -166,6 +166,9 @@ done
 begin --comm busy
 work 0.5
 stop_session
+echo "no recording" >"$WORK/text.fxt"
+refused 'text.fxt is no recording, so nothing can be added to it' profctl read --native --append -o "$WORK/text.fxt"
+[ "$(cat "$WORK/text.fxt")" = "no recording" ] || fail "read --append replaces a file that is no recording"
 cp "$WORK/more.fxt" "$WORK/plain.fxt.gz"
 refused 'plain.fxt.gz is not compressed' profctl read --native --append -o "$WORK/plain.fxt.gz"
 cp "$WORK/more.fxt" "$WORK/more.copy"

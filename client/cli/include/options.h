@@ -84,10 +84,11 @@ int options_take(const struct command_line *line, int argc, char **argv, void *r
 void options_complete_instead(void);
 
 /* Ways to take a value: a flag (bool); a text (const char *, borrowed), any, or not an empty one
- * that is the path of a socket or an output; a rate of samples a second (uint64_t); a level that
- * only goes up (unsigned, or an enum); the number of one of the option's words (the same). */
-option_take_fn options_flag, options_text, options_socket, options_output, options_frequency,
-    options_raise, options_choice;
+ * that is a name, or the path of a socket or an output; a rate of samples a second (uint64_t); a
+ * level that only goes up (unsigned, or an enum); the number of one of the option's words (the
+ * same). */
+option_take_fn options_flag, options_text, options_name, options_socket, options_output,
+    options_frequency, options_raise, options_choice;
 
 /* "command, process, thread". `into` has room for OPTIONS_CHOICES_BYTES; returns it. */
 #define OPTIONS_CHOICES_BYTES ((size_t)512)
@@ -106,6 +107,10 @@ const char *options_list_choices(option_choice_fn *choice, char *into);
 
 /* A whole decimal number of at most `maximum`. */
 bool options_number(const char *text, uint64_t maximum, uint64_t *ret);
+
+/* The decimal number, without a sign, that a text begins with; `*ret_end` is what follows, `text`
+ * if there is none. */
+double options_decimal(const char *text, const char **ret_end);
 
 /* A rate in Hz, of at most `maximum_hz`: such a number, of thousands where k is behind it. */
 bool options_rate(const char *text, uint64_t maximum_hz, uint64_t *ret_hz);

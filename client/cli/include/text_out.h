@@ -22,20 +22,21 @@ void text_print_member(FILE *file, const char *label, const char *text);
 /* Prints the text as a shell takes it: in quotes where it needs them. */
 void text_print_argument(FILE *file, const char *text);
 
-/* Prints the text and pads it with spaces to `width` characters. */
+/* Prints the text and pads it with spaces to `width` columns. A character takes one, two as those
+ * of Chinese, or none as an accent that is put over another. */
 void text_print_padded(FILE *file, const char *text, size_t width);
 
 /*
- * The same in exactly `width` characters: of a longer text the middle is left out, and "..." stands
- * for it. `is_padded` false: a shorter one has no spaces behind it.
+ * The same in exactly `width` columns: of a longer text the middle is left out, and "..." stands
+ * for it. `is_padded` false: there are no spaces behind it, and it may be shorter.
  */
 void text_print_fitted(FILE *file, const char *text, size_t width, bool is_padded);
 
-/* How many characters the text has. */
+/* How many columns the text takes. */
 size_t text_width(const char *text);
 
-/* How many bytes its first `count` characters have; all, if it has fewer. */
-size_t text_bytes_of(const char *text, size_t count);
+/* How many bytes those of its first characters have that fit into `columns`. */
+size_t text_bytes_of(const char *text, size_t columns);
 
 /*
  * What a sampling period means, for a person: ", one every 0.250213 ms of a CPU (3996.6 Hz)"; ""
