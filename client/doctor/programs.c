@@ -5,7 +5,7 @@
  * them make code that they do not name. A child does it, since a file of a user's own filesystem
  * may never answer; the child is then given up.
  *
- * Bounded: 4,096 processes, 512 different files, 256 KiB of a process's mappings.
+ * Bounded: 4,096 processes, 512 different files, and of mappings what maps_lines.h gives.
  */
 #include "cleanup.h"
 #include "clock.h"
@@ -28,7 +28,6 @@
 
 #define PROCESSES_MAX 4096
 #define FILES_MAX     512
-#define MAPS_BYTES    ((size_t)256 << 10)
 #define TEXTS_BYTES   ((size_t)64 << 10)
 #define DEBUG_FOLDER  "/usr/lib/debug/.build-id/"
 
@@ -40,7 +39,6 @@ struct scan {
         ino_t inode;
     } files[FILES_MAX];
     size_t file_count;
-    char *maps;  /* MAPS_BYTES */
     char *texts; /* TEXTS_BYTES */
 };
 
@@ -106,7 +104,8 @@ static void judge_file(struct scan *scan, int fd, const char *path)
 
 /* Whether the process names the code that it makes: by a map of its user where the daemon looks for
  * it, or by a dump that it has mapped. */
-static bool names_code(const struct scan *scan, pid_t pid, uid_t uid, const char *status)
+static bool names_code(const struct scan *scan, pid_t pid, uid_t uid, const char *status,
+                       const struct runtime_mappings *mappings)
 {
     char path[FILES_PATH_BYTES];
     struct stat map;
@@ -114,7 +113,7 @@ static bool names_code(const struct scan *scan, pid_t pid, uid_t uid, const char
     (void)snprintf(path, sizeof path, "%s/proc/%d/root/tmp/perf-%d.map", scan->root, (int)pid,
                    (int)(inner > 0 ? inner : pid));
     bool has_map = lstat(path, &map) == 0 && S_ISREG(map.st_mode) && map.st_uid == uid;
-    return has_map || strstr(scan->maps, ".dump") != NULL;
+    return has_map || mappings->has_dump;
 }
 
 /* Java's stacks need frame pointers, which an option asks for. */
@@ -150,6 +149,18 @@ static bool is_own(const struct scan *scan, pid_t pid, uid_t uid)
            memcmp(own, its, (size_t)own_bytes) == 0;
 }
 
+/* Those that cannot be read say nothing. */
+static void read_mappings(const struct scan *scan, pid_t pid, struct runtime_mappings *ret)
+{
+    char path[FILES_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/proc/%d/maps", scan->root, (int)pid);
+    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    *ret = (struct runtime_mappings){0};
+    if (fd >= 0) {
+        (void)runtime_mappings_read(fd, ret);
+    }
+}
+
 static void judge_process(struct scan *scan, pid_t pid, const char *program)
 {
     struct program_facts *facts = scan->facts;
@@ -157,11 +168,11 @@ static void judge_process(struct scan *scan, pid_t pid, const char *program)
     char status[4096];
     uid_t uid = 0;
     struct made_facts made = {.pid = pid};
+    struct runtime_mappings mappings;
     const char *slash = strrchr(program, '/');
     const char *base = slash == NULL ? program : slash + 1;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    (void)files_read(scan->root, path, scan->maps, MAPS_BYTES);
-    made.runtime = runtime_of_process(base, scan->maps);
+    read_mappings(scan, pid, &mappings);
+    made.runtime = runtime_of_process(base, &mappings);
     if (made.runtime == RUNTIME_NONE) {
         return;
     }
@@ -171,7 +182,7 @@ static void judge_process(struct scan *scan, pid_t pid, const char *program)
     }
     facts->runtime_count++;
     made.lacks_frames = lacks_frames(scan, pid, runtime_get(made.runtime));
-    bool is_named = names_code(scan, pid, uid, status);
+    bool is_named = names_code(scan, pid, uid, status, &mappings);
     if (is_named && !made.lacks_frames) {
         return;
     }
@@ -219,21 +230,19 @@ void gather_scan(const char *root, struct program_facts *ret)
 {
     char path[FILES_PATH_BYTES];
     struct scan scan = {.root = root, .facts = ret};
-    cleanup_(freep) char *maps = malloc(MAPS_BYTES);
     cleanup_(freep) char *texts = malloc(TEXTS_BYTES);
     const struct dirent *entry = NULL;
     size_t count = 0;
     *ret = (struct program_facts){0};
     (void)snprintf(path, sizeof path, "%s/proc", root);
     DIR *folder = opendir(path);
-    if (folder == NULL || maps == NULL || texts == NULL) {
+    if (folder == NULL || texts == NULL) {
         (void)snprintf(ret->why, sizeof ret->why, "/proc cannot be listed: %s", strerror(errno));
         if (folder != NULL) {
             (void)closedir(folder);
         }
         return;
     }
-    scan.maps = maps;
     scan.texts = texts;
     while ((entry = readdir(folder)) != NULL) {
         long pid =

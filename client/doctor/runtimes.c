@@ -7,6 +7,7 @@
 #include "runtimes.h"
 
 #include "doctor.h"
+#include "maps_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,24 +79,54 @@ static size_t checked(size_t runtime, const char *name)
     return is_python && !is_python_with_names(name) ? RUNTIME_NONE : runtime;
 }
 
-size_t runtime_of_process(const char *base_name, const char *maps)
+void runtime_mappings_take(struct runtime_mappings *mappings, const char *lines)
 {
-    for (size_t i = 0; i < RUNTIMES; i++) {
+    size_t end = mappings->has_library ? mappings->library : RUNTIMES;
+    mappings->has_dump = mappings->has_dump || strstr(lines, ".dump") != NULL;
+    for (size_t i = 0; i < end; i++) {
         char part[32] = "/";
         if (runtimes[i].library == NULL) {
             continue;
         }
         (void)strncat(part, runtimes[i].library, sizeof part - 2);
-        const char *found = strstr(maps, part);
+        const char *found = strstr(lines, part);
         if (found != NULL) {
-            return checked(i, found);
+            mappings->has_library = true;
+            mappings->library = i;
+            mappings->runtime = checked(i, found);
+            return;
         }
     }
+}
+
+static void take_lines(const char *lines, void *userdata)
+{
+    runtime_mappings_take(userdata, lines);
+}
+
+int runtime_mappings_read(int fd, struct runtime_mappings *ret)
+{
+    struct runtime_mappings mappings = {0};
+    int r = maps_lines_read(fd, take_lines, &mappings, &mappings.is_cut);
+    if (r == 0) {
+        *ret = mappings;
+    }
+    return r;
+}
+
+size_t runtime_of_process(const char *base_name, const struct runtime_mappings *mappings)
+{
+    if (mappings->has_library) {
+        return mappings->runtime;
+    }
     size_t runtime = runtime_of_command(base_name);
+    if (runtime == RUNTIME_NONE) {
+        return RUNTIME_NONE;
+    }
     /* Whether a Ruby or a Julia makes code is not known from outside. */
-    return runtime == RUNTIME_NONE || runtimes[runtime].setting == NULL
-               ? RUNTIME_NONE
-               : checked(runtime, base_name);
+    bool is_enough = runtimes[runtime].setting != NULL ||
+                     (mappings->is_cut && runtimes[runtime].library != NULL);
+    return is_enough ? checked(runtime, base_name) : RUNTIME_NONE;
 }
 
 bool runtime_has_option(const char *texts, size_t texts_bytes, const char *option)

@@ -19,7 +19,6 @@
 #include <sys/syscall.h>
 
 #define STATUS_BYTES  ((size_t)16 << 10)
-#define MAPS_BYTES    ((size_t)256 << 10)
 #define CGROUP_BYTES  ((size_t)16 << 10)
 #define CGROUP_FOLDER "/sys/fs/cgroup/"
 
@@ -220,17 +219,18 @@ size_t naming_process_runtime(const struct naming_process *process, bool *ret_is
 {
     char program[512];
     struct naming_process now;
-    cleanup_(freep) char *maps = malloc(MAPS_BYTES);
+    struct runtime_mappings mappings;
+    cleanup_(closep) int maps = openat(process->folder, "maps", O_RDONLY | O_CLOEXEC);
     ssize_t length = readlinkat(process->folder, "exe", program, sizeof program - 1);
     *ret_is_old_python = false;
-    if (maps == NULL || length <= 0 || naming_process_read(process, "maps", maps, MAPS_BYTES) < 0 ||
+    if (maps < 0 || length <= 0 || runtime_mappings_read(maps, &mappings) < 0 ||
         !naming_process_confirm(process, &now)) {
         return RUNTIME_NONE;
     }
     program[length] = '\0';
     const char *slash = strrchr(program, '/');
     const char *base = slash == NULL ? program : slash + 1;
-    size_t runtime = runtime_of_process(base, maps);
+    size_t runtime = runtime_of_process(base, &mappings);
     *ret_is_old_python = runtime == RUNTIME_NONE && strncmp(base, "python3.", 8) == 0;
     return runtime;
 }

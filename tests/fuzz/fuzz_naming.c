@@ -37,6 +37,14 @@ static void read_status(const char *text)
     }
 }
 
+static void read_mappings(const char *text)
+{
+    struct runtime_mappings mappings = {0};
+    runtime_mappings_take(&mappings, text);
+    size_t runtime = runtime_of_process("libexec", &mappings);
+    expect(mappings.has_library ? runtime == mappings.runtime : runtime == RUNTIME_NONE);
+}
+
 /* The text changes, so it is the last that reads it. */
 static void read_groups(char *text)
 {
@@ -55,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     read_answer(naming_jvm_judge, text, size);
     read_answer(naming_dotnet_judge, text, size);
     read_status(text);
-    (void)runtime_of_process("libexec", text);
+    read_mappings(text);
     read_groups(text);
     free(text);
     return 0;

@@ -462,17 +462,17 @@ TEST(names_what_turns_names_on)
     facts.programs.runtime_count = 2;
     facts.programs.unmapped_count = 1;
     facts.programs.made[0] = (struct made_facts){
-        .pid = 33, .is_own = true, .runtime = runtime_of_process("node", ""), .command = "node"};
+        .pid = 33, .is_own = true, .runtime = runtime_of_command("node"), .command = "node"};
     expect(&facts, "made-code-restart",
            "export NODE_OPTIONS=\"${NODE_OPTIONS:+$NODE_OPTIONS }--perf-basic-prof\"");
-    facts.programs.made[0].runtime = runtime_of_process("dotnet", "");
+    facts.programs.made[0].runtime = runtime_of_command("dotnet");
     expect(&facts, "made-code-restart", "export DOTNET_PerfMapEnabled=1");
     facts.programs.made[0].is_named = true;
     expect(&facts, "made-code-frames",
            "export JDK_JAVA_OPTIONS=\"${JDK_JAVA_OPTIONS:+$JDK_JAVA_OPTIONS }"
            "-XX:+PreserveFramePointer\"");
     facts.programs.made[0].is_named = false;
-    facts.programs.made[0].runtime = runtime_of_process("java", "/libjvm.so");
+    facts.programs.made[0].runtime = runtime_of_command("java");
     facts.programs.made[0].lacks_frames = true;
     expect(&facts, "made-code-running", "jcmd 33 Compiler.perfmap");
     expect(&facts, "made-code-running", "-XX:+PreserveFramePointer");
@@ -492,7 +492,7 @@ TEST(runs_no_tool_of_another_user)
     facts.programs.runtime_count = 1;
     facts.programs.unmapped_count = 1;
     facts.programs.made[0] = (struct made_facts){.pid = 33,
-                                                 .runtime = runtime_of_process("x", "/libjvm.so"),
+                                                 .runtime = runtime_of_command("java"),
                                                  .lacks_frames = true,
                                                  .command = "x",
                                                  .folder = "/bin"};

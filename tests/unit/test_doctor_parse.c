@@ -2,6 +2,7 @@
 
 /* Texts of the kernel and of other programs, as the doctor reads them. */
 #include "elf_kind.h"
+#include "maps_lines.h"
 #include "parse.h"
 #include "runtimes.h"
 #include "unit_test.h"
@@ -150,7 +151,9 @@ TEST(knows_runtimes_by_name_and_by_library)
         {"bash", "7f00-7f01 r-xp 0 08:01 1 /usr/lib/libc.so.6\n", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        size_t runtime = runtime_of_process(cases[i].name, cases[i].maps);
+        struct runtime_mappings mappings = {0};
+        runtime_mappings_take(&mappings, cases[i].maps);
+        size_t runtime = runtime_of_process(cases[i].name, &mappings);
         if (cases[i].kind == NULL) {
             assert_int_equal(runtime, RUNTIME_NONE);
         } else {
@@ -158,6 +161,60 @@ TEST(knows_runtimes_by_name_and_by_library)
             assert_string_equal(runtime_get(runtime)->kind, cases[i].kind);
         }
     }
+}
+
+/* A machine's first mappings are those of its heap; a Python that it has loaded stands above. */
+TEST(finds_a_runtime_behind_thousands_of_mappings)
+{
+    static const char library[] = "7f00-7f01 r-xp 0 08:01 1 /usr/lib/server/libjvm.so\n";
+    static const char python[] = "7f02-7f03 r-xp 0 08:01 1 /usr/lib/libpython3.12.so.1.0\n";
+    struct runtime_mappings mappings;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    for (size_t i = 0; i < 20000; i++) {
+        (void)fprintf(file, "%zx000-%zx000 rw-p 00000000 00:00 0 \n", i, i + 1);
+        if (i == 10000) {
+            (void)fputs(library, file);
+        }
+    }
+    (void)fputs(python, file);
+    rewind(file);
+    assert_int_equal(runtime_mappings_read(fileno(file), &mappings), 0);
+    assert_false(mappings.is_cut);
+    size_t runtime = runtime_of_process("launcher", &mappings);
+    assert_int_not_equal(runtime, RUNTIME_NONE);
+    assert_string_equal(runtime_get(runtime)->kind, "Java");
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Each line in turn crosses the end of a piece that is read. */
+TEST(finds_a_runtime_wherever_its_line_stands)
+{
+    for (size_t before = 32600; before < 32800; before++) {
+        struct runtime_mappings mappings;
+        FILE *file = tmpfile();
+        assert_non_null(file);
+        (void)fprintf(file, "%*s\n%s", (int)before, "/x", "7f00-7f01 r-xp 0 08:01 1 /libjvm.so\n");
+        rewind(file);
+        assert_int_equal(runtime_mappings_read(fileno(file), &mappings), 0);
+        assert_int_not_equal(runtime_of_process("x", &mappings), RUNTIME_NONE);
+        assert_int_equal(fclose(file), 0);
+    }
+}
+
+/* A file without lines, and with more bytes than are read. */
+TEST(goes_by_the_name_where_there_are_too_many_mappings)
+{
+    struct runtime_mappings mappings;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(ftruncate(fileno(file), MAPS_BYTES_MAX + 1), 0);
+    assert_int_equal(runtime_mappings_read(fileno(file), &mappings), 0);
+    assert_true(mappings.is_cut);
+    assert_int_not_equal(runtime_of_process("java", &mappings), RUNTIME_NONE);
+    assert_int_equal(runtime_of_process("ruby", &mappings), RUNTIME_NONE);
+    assert_int_equal(runtime_of_process("bash", &mappings), RUNTIME_NONE);
+    assert_int_equal(fclose(file), 0);
 }
 
 TEST(finds_options_behind_the_first_text)

@@ -119,6 +119,32 @@ static void look_like_java(void)
     catch_quit();
 }
 
+/* What is mapped later has a lower address, so the library is the last of 390 KiB of text. */
+static void look_like_java_with_a_large_heap(void)
+{
+    look_like_java();
+    for (int i = 0; i < 8000; i++) {
+        /* Neighbours that differ do not become one. */
+        if (mmap(NULL, 4096, i % 2 == 0 ? PROT_READ : PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
+            _exit(1);
+        }
+    }
+}
+
+TEST_WITH(finds_java_behind_thousands_of_mappings, make_folder, remove_folder)
+{
+    struct naming_process process;
+    bool is_old_python = false;
+    struct child child = begin(look_like_java_with_a_large_heap, do_nothing);
+    assert_true(naming_process_open(child.pid, &process));
+    size_t runtime = naming_process_runtime(&process, &is_old_python);
+    assert_int_not_equal(runtime, RUNTIME_NONE);
+    assert_int_equal(runtime_get(runtime)->asking, RUNTIME_BY_ATTACH);
+    naming_process_close(&process);
+    end(&child);
+}
+
 TEST_WITH(finds_no_runtime_where_the_user_has_changed, make_folder, remove_folder)
 {
     struct naming_process process;

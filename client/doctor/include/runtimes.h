@@ -33,9 +33,26 @@ const struct runtime *runtime_get(size_t index);
 /* The first that a command's name may be; RUNTIME_NONE: none. */
 size_t runtime_of_command(const char *command);
 
-/* What runs behind a file of that base name, which `maps` (the text of /proc/PID/maps) helps to
- * say. Pythons before 3.12 cannot name what they run, and make no code: RUNTIME_NONE. */
-size_t runtime_of_process(const char *base_name, const char *maps);
+/* What the mappings of a process say. Zeros: nothing was looked at. */
+struct runtime_mappings {
+    bool has_library; /* of a runtime */
+    bool has_dump;    /* a jitdump */
+    bool is_cut;      /* there are more than were looked at */
+    size_t library;   /* the first of the table that is mapped */
+    size_t runtime;   /* that it is of; RUNTIME_NONE: a Python that cannot name what it runs */
+};
+
+/* Takes what whole lines of /proc/PID/maps say, beside what earlier lines have said. Pure. */
+void runtime_mappings_take(struct runtime_mappings *mappings, const char *lines);
+
+/* Takes all lines of a file like /proc/PID/maps (borrowed), within the bound of maps_lines.h.
+ * Returns 0, or -errno. */
+int runtime_mappings_read(int fd, struct runtime_mappings *ret);
+
+/* What runs behind a file of that base name with such mappings. Where they are cut, the name of a
+ * runtime is enough. Pythons before 3.12 cannot name what they run, and make no code: RUNTIME_NONE.
+ */
+size_t runtime_of_process(const char *base_name, const struct runtime_mappings *mappings);
 
 /* Whether a command line or an environment (NULs between its texts) has the text in one of them. */
 bool runtime_has_option(const char *texts, size_t texts_bytes, const char *option);
