@@ -4,12 +4,15 @@
  * Asks a HotSpot virtual machine to write its perf map, as `jcmd PID Compiler.perfmap` does. Its
  * thread for that, and the socket, are there once a tool has come. The first one leaves a file
  * `.attach_pidN` in the machine's folder, and sends SIGQUIT. That ends a process that does not
- * catch it, so it is sent to one that does, and by a descriptor that is of this process alone.
+ * catch it, so it is sent to one that does, and by a descriptor that is of this process alone. A
+ * machine that lets no tool attach takes the signal for a question after its threads, and prints
+ * them on the program's standard output: it is looked for first, and left alone.
  */
 #include "naming_ask.h"
 
 #include "cleanup.h"
 #include "clock.h"
+#include "naming_counters.h"
 #include "naming_socket.h"
 #include "runtimes.h"
 
@@ -25,8 +28,9 @@
 #define LISTEN_MS       1500 /* of NAMING_ANSWER_MS, so that the file is removed whatever comes */
 #define LOOK_MS         10
 #define NAME_BYTES      ((size_t)64)
-#define TEXTS_BYTES     ((size_t)64 << 10)
+#define TEXTS_BYTES     ((size_t)2 << 20) /* as the kernel allows by default */
 #define REPLY_BYTES     ((size_t)4096)
+#define NO_TOOLS        "-XX:+DisableAttachMechanism"
 #define CATCHES(signal) (UINT64_C(1) << ((signal)-1))
 
 /* Version, command, and three arguments. */
@@ -73,15 +77,34 @@ static int leave_file(const struct places *places, bool *is_own)
     return -1;
 }
 
-/* Whether the machine was told to let no tool attach. */
+/* Whether a file of NUL-separated texts has the option in one that begins so. */
+static bool has_option(const struct naming_process *process, const char *file, const char *begin)
+{
+    cleanup_(freep) char *texts = malloc(TEXTS_BYTES);
+    ssize_t bytes = texts == NULL ? -1 : naming_process_read(process, file, texts, TEXTS_BYTES);
+    for (ssize_t at = 0; at < bytes; at += (ssize_t)strlen(texts + at) + 1) {
+        const char *text = texts + at;
+        if (strncmp(text, begin, strlen(begin)) == 0 &&
+            runtime_has_option(text, strlen(text), NO_TOOLS)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the machine lets no tool attach. The signal would have such a one print its threads. */
 static bool refuses_tools(const struct naming_process *process)
 {
-    char *texts = malloc(TEXTS_BYTES);
-    ssize_t bytes =
-        texts == NULL ? -1 : naming_process_read(process, "cmdline", texts, TEXTS_BYTES);
-    bool refuses =
-        bytes > 0 && runtime_has_option(texts, (size_t)bytes, "-XX:+DisableAttachMechanism");
-    free(texts);
+    static const char *const variables[] = {
+        "JDK_JAVA_OPTIONS=", "JAVA_TOOL_OPTIONS=", "_JAVA_OPTIONS="};
+    enum naming_tools tools = naming_counters_tools(process);
+    bool refuses = tools == NAMING_TOOLS_REFUSED;
+    if (tools == NAMING_TOOLS_UNKNOWN) {
+        refuses = has_option(process, "cmdline", "");
+        for (size_t i = 0; i < sizeof variables / sizeof variables[0] && !refuses; i++) {
+            refuses = has_option(process, "environ", variables[i]);
+        }
+    }
     return refuses;
 }
 
@@ -137,8 +160,7 @@ static bool have_socket(const struct naming_process *process, const struct place
         return true;
     }
     if (refuses_tools(process)) {
-        (void)snprintf(answer->why, sizeof answer->why,
-                       "it was started with -XX:+DisableAttachMechanism");
+        (void)snprintf(answer->why, sizeof answer->why, "it was started with " NO_TOOLS);
         return false;
     }
     return attach(process, places, answer);

@@ -6,6 +6,7 @@
  */
 #include "fuzz_target.h"
 #include "naming_ask.h"
+#include "naming_counters.h"
 
 #include <runtimes.h>
 #include <stdlib.h>
@@ -64,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     read_answer(naming_dotnet_judge, text, size);
     read_status(text);
     read_mappings(text);
+    (void)naming_counters_judge(bytes, size);
     read_groups(text);
     free(text);
     return 0;

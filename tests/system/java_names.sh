@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Java has no names for the code that it has made, until `record --names` asks it for them, while it runs; and a command
-# that is Java is asked when it has begun. Java is no part of what tests need: without it this one is left out.
+# that is Java is asked when it has begun. A machine that lets no tool attach is sent no signal, which would have it print
+# its threads, wherever the option for that came from. Java is no part of what tests need: without it this one is left out.
 . "${0%/*}/lib.sh"
 for program in java javac; do
     command -v "$program" >/dev/null && continue
@@ -67,3 +68,28 @@ rm -f "/tmp/perf-$command_pid.map"
 read -r named unnamed < <(named "$WORK/command.fxt")
 echo "command: $named % named, $unnamed % without a name"
 [ "$named" -gt 0 ] || fail "the command's code has no names"
+
+# alone HOW COMMAND...: of a Java that was told HOW to let no tool attach it is said, and it prints nothing.
+alone() {
+    local how=$1 pid
+    run_in_background "${@:2}" -cp "$WORK" Spinner 300 >"$WORK/alone.out" 2>"$WORK/alone.err"
+    pid=$BACKGROUND_PID
+    expect_run 1000 "$pid" # the machine has begun
+    profctl record --names --native -d 0.2 -p "$pid" -o "$WORK/alone.fxt" >"$WORK/record.out" 2>"$WORK/said" ||
+        fail "record: $(cat "$WORK/said")"
+    grep -qF "(pid $pid): has written no map: it was started with -XX:+DisableAttachMechanism" "$WORK/said" ||
+        fail "told by $how: $(cat "$WORK/said")"
+    kill -QUIT "$pid" # what it prints now was not printed before
+    wait_until 60 grep -q "Full thread dump" "$WORK/alone.out" || fail "told by $how: it prints no threads"
+    [ "$(grep -c "Full thread dump" "$WORK/alone.out")" -eq 1 ] || fail "told by $how: it was sent SIGQUIT"
+    {
+        kill -KILL "$pid"
+        wait "$pid" || true # its status is that of the signal
+    } 2>/dev/null
+}
+option=-XX:+DisableAttachMechanism
+echo "$option" >"$WORK/options"
+alone "the command line" java $option
+alone "a file" java "@$WORK/options"
+alone "the environment" env JDK_JAVA_OPTIONS=$option java
+alone "the environment, without counters" env JAVA_TOOL_OPTIONS=$option java -XX:-UsePerfData

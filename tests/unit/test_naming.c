@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "naming.h"
 #include "naming_ask.h"
+#include "naming_counters.h"
 #include "unit_test.h"
 
 #include <errno.h>
@@ -274,6 +275,58 @@ TEST(asks_a_virtual_machine)
     }
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(folder), 0); /* nothing was left in it */
+}
+
+/* A file of counters as HotSpot writes it: a number, and the text that is looked for. */
+#define PROLOGUE(accessible, first, count)                                                         \
+    "\xca\xfe\xc0\xc0\x01\x02\0" accessible "\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0" first             \
+    "\0\0\0" count "\0\0\0"
+#define NUMBER "\x20\0\0\0\x14\0\0\0\0\0\0\0J\0\x01\x01\x18\0\0\0abc\0\x11\0\0\0\0\0\0\0"
+#define CAPABILITIES(bytes, name, value, text)                                                     \
+    bytes "\0\0\0" name "\0\0\0\x04\0\0\0B\0\x05\x01" value "\0\0\0"                               \
+          "sun.rt.jvmCapabilities\0\0" text "\0\0\0\0"
+#define FILE_OF(text) text, sizeof(text) - 1
+
+TEST(goes_by_the_counters_of_a_virtual_machine)
+{
+    static const struct {
+        const char *file;
+        size_t file_bytes;
+        enum naming_tools expected;
+    } cases[] = {
+        {FILE_OF(PROLOGUE("\1", "\x20", "\2") NUMBER CAPABILITIES("\x34", "\x14", "\x2c", "1100")),
+         NAMING_TOOLS_ALLOWED},
+        {FILE_OF(PROLOGUE("\1", "\x20", "\2") NUMBER CAPABILITIES("\x34", "\x14", "\x2c", "0100")),
+         NAMING_TOOLS_REFUSED},
+        {FILE_OF(PROLOGUE("\1", "\x40", "\1") NUMBER CAPABILITIES("\x34", "\x14", "\x2c", "0100")),
+         NAMING_TOOLS_REFUSED},
+        /* Not all of it is there yet. */
+        {FILE_OF(PROLOGUE("\0", "\x20", "\2") NUMBER CAPABILITIES("\x34", "\x14", "\x2c", "0100")),
+         NAMING_TOOLS_UNKNOWN},
+        /* No second entry; none that is so long; none that begins there; a name and a value beyond
+         * the entry. */
+        {FILE_OF(PROLOGUE("\1", "\x20", "\1") NUMBER CAPABILITIES("\x34", "\x14", "\x2c", "0100")),
+         NAMING_TOOLS_UNKNOWN},
+        {FILE_OF(PROLOGUE("\1", "\x20", "\2") NUMBER CAPABILITIES("\x3f", "\x14", "\x2c", "0100")),
+         NAMING_TOOLS_UNKNOWN},
+        {FILE_OF(PROLOGUE("\1", "\xff", "\2") NUMBER CAPABILITIES("\x34", "\x14", "\x2c", "0100")),
+         NAMING_TOOLS_UNKNOWN},
+        {FILE_OF(PROLOGUE("\1", "\x20", "\2") NUMBER CAPABILITIES("\x34", "\x33", "\x2c", "0100")),
+         NAMING_TOOLS_UNKNOWN},
+        {FILE_OF(PROLOGUE("\1", "\x20", "\2") NUMBER CAPABILITIES("\x34", "\x14", "\x34", "0100")),
+         NAMING_TOOLS_UNKNOWN},
+        {FILE_OF("\xca\xfe\xc0\xc0"), NAMING_TOOLS_UNKNOWN},
+        {FILE_OF("\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+         NAMING_TOOLS_UNKNOWN},
+        {"", 0, NAMING_TOOLS_UNKNOWN},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        /* As long as the file, so that a read beyond its end is seen. */
+        cleanup_(freep) char *file = malloc(cases[i].file_bytes + 1);
+        assert_non_null(file);
+        memcpy(file + 1, cases[i].file, cases[i].file_bytes);
+        assert_int_equal(naming_counters_judge(file + 1, cases[i].file_bytes), cases[i].expected);
+    }
 }
 
 TEST(asks_a_dotnet_runtime)

@@ -6,6 +6,7 @@
  */
 #include "clock.h"
 #include "naming_ask.h"
+#include "naming_counters.h"
 #include "naming_look.h"
 #include "runtimes.h"
 #include "unit_test.h"
@@ -215,6 +216,62 @@ TEST_WITH(follows_no_link_out_of_the_root_of_a_process, make_folder, remove_fold
     assert_int_equal(unlink("root/tmp"), 0);
     assert_int_equal(rmdir("root/inside"), 0);
     assert_int_equal(rmdir("root"), 0);
+}
+
+/* Maps what is left of a real file: the prologue, and the one counter that is looked for. */
+static void have_counters(pid_t named)
+{
+    static const char file[96] =
+        "\xca\xfe\xc0\xc0\x01\x02\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x20\0\0\0\1\0\0\0"
+        "\x34\0\0\0\x14\0\0\0\4\0\0\0B\0\5\1\x2c\0\0\0sun.rt.jvmCapabilities\0\0\x30\x31";
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/hsperfdata_naming%d", (int)getpid());
+    (void)mkdir(path, 0755);
+    (void)snprintf(path, sizeof path, "/tmp/hsperfdata_naming%d/%d", (int)getpid(), (int)named);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, file, sizeof file) != (ssize_t)sizeof file ||
+        mmap(NULL, sizeof file, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED) {
+        _exit(1);
+    }
+}
+
+static void have_own_counters(void)
+{
+    have_counters(getpid());
+}
+
+/* As `jstat PID` has. */
+static void have_counters_of_another(void)
+{
+    have_counters(getppid());
+}
+
+static enum naming_tools tools_of(step_fn *first, bool is_removed)
+{
+    struct naming_process process;
+    char directory[64];
+    char path[80];
+    struct child child = begin(first, do_nothing);
+    (void)snprintf(directory, sizeof directory, "/tmp/hsperfdata_naming%d", (int)child.pid);
+    (void)snprintf(path, sizeof path, "%s/%d", directory,
+                   (int)(first == have_own_counters ? child.pid : getpid()));
+    if (is_removed) {
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_true(naming_process_open(child.pid, &process));
+    enum naming_tools tools = naming_counters_tools(&process);
+    naming_process_close(&process);
+    end(&child);
+    assert_int_equal(unlink(path), is_removed ? -1 : 0);
+    assert_int_equal(rmdir(directory), 0);
+    return tools;
+}
+
+TEST(reads_counters_that_the_process_has_mapped_as_its_own)
+{
+    assert_int_equal(tools_of(have_own_counters, false), NAMING_TOOLS_REFUSED);
+    assert_int_equal(tools_of(have_own_counters, true), NAMING_TOOLS_UNKNOWN);
+    assert_int_equal(tools_of(have_counters_of_another, false), NAMING_TOOLS_UNKNOWN);
 }
 
 static void see(const struct naming_process *process, struct naming_finding *finding)
