@@ -61,19 +61,22 @@ static bool has_file(const struct places *places, int folder)
 }
 
 /* Leaves the file in the process's working folder, or in its /tmp. Returns that folder (borrowed),
- * or -1: neither can be. `is_own` is whether it was not there before. */
+ * or -1 with the errno of the last: neither can be. `is_own` is whether it was not there before. */
 static int leave_file(const struct places *places, bool *is_own)
 {
     const int folders[] = {places->cwd, places->tmp};
+    int error = 0;
     for (size_t i = 0; i < 2; i++) {
         cleanup_(closep) int fd =
             openat(folders[i], places->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                    S_IRUSR | S_IWUSR);
+        error = errno;
         *is_own = fd >= 0;
         if (fd >= 0 || has_file(places, folders[i])) {
             return folders[i];
         }
     }
+    errno = error;
     return -1;
 }
 

@@ -402,3 +402,28 @@ TEST_WITH(leaves_a_file_beside_those_of_another_user, make_folder, remove_folder
     naming_process_close(&question.process);
     end(&child);
 }
+
+static void be_nobody_without_a_place_for_files(void)
+{
+    if (mkdir("root", 0755) < 0 || mkdir("root/tmp", 0755) < 0 || chroot("root") < 0 ||
+        chdir("/") < 0) {
+        _exit(1);
+    }
+    be_nobody_that_catches_quit();
+}
+
+TEST_WITH(says_why_no_file_can_be_left, make_folder, remove_folder)
+{
+    struct naming_question question = {.ask = naming_jvm_ask};
+    if (geteuid() != 0) {
+        skip();
+    }
+    struct child child = begin(be_nobody_without_a_place_for_files, do_nothing);
+    assert_true(naming_process_open(child.pid, &question.process));
+    naming_ask_all(&question, 1, 60000);
+    assert_string_equal(question.answer.why, "no file can be left for it: Permission denied");
+    naming_process_close(&question.process);
+    end(&child);
+    assert_int_equal(rmdir("root/tmp"), 0);
+    assert_int_equal(rmdir("root"), 0);
+}
