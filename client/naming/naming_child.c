@@ -18,6 +18,19 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* The caller's handlers would end the recording by a signal to this child, or keep the child. What
+ * was ignored before a handler came is not known here. */
+static void reset_signals(void)
+{
+    static const int handled[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD};
+    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++) {
+        struct sigaction now;
+        if (sigaction(handled[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) {
+            (void)signal(handled[i], SIG_DFL);
+        }
+    }
+}
+
 void naming_child_begin(int *kept, size_t kept_count)
 {
     unsigned next = 0;
@@ -32,9 +45,7 @@ void naming_child_begin(int *kept, size_t kept_count)
         }
     }
     (void)close_range(next, ~0U, 0);
-    /* The caller's own would end the recording by a signal to this child. */
-    (void)signal(SIGINT, SIG_DFL);
-    (void)signal(SIGTERM, SIG_DFL);
+    reset_signals();
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 

@@ -14,9 +14,10 @@
 #define NAMING_KEPT_MAX 80
 
 /*
- * For the child, at its start: signals have their usual effect, it ends with its parent, and only
- * these descriptors (borrowed, sorted here; NAMING_KEPT_MAX at most) are left open. The caller's
- * other files and connections must not stay open with a child that hangs.
+ * For the child, at its start: signals have their usual effect unless the caller ignores them, it
+ * ends with its parent, and only these descriptors (borrowed, sorted here; NAMING_KEPT_MAX at most)
+ * are left open. The caller's other files and connections must not stay open with a child that
+ * hangs.
  */
 void naming_child_begin(int *kept, size_t kept_count);
 

@@ -127,6 +127,47 @@ TEST(waits_for_none_longer_than_it_may)
     }
 }
 
+static void on_any(int number)
+{
+    (void)number;
+}
+
+#define HANDLED       ((const int[]){SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD})
+#define HANDLED_COUNT 5
+
+static void look_at_signals(const struct naming_process *process, struct naming_answer *answer)
+{
+    struct sigaction now;
+    (void)process;
+    for (size_t i = 0; i < HANDLED_COUNT; i++) {
+        if (sigaction(HANDLED[i], NULL, &now) < 0 || now.sa_handler != SIG_DFL) {
+            (void)snprintf(answer->why, sizeof answer->why, "signal %d", HANDLED[i]);
+            return;
+        }
+    }
+    answer->is_done = sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/* What the caller ignores, for itself or since `nohup` did, stays so. */
+TEST(has_children_that_no_handler_of_the_caller_keeps)
+{
+    struct naming_question question = {.ask = look_at_signals};
+    const struct sigaction action = {.sa_handler = on_any};
+    for (size_t i = 0; i < HANDLED_COUNT; i++) {
+        assert_int_equal(sigaction(HANDLED[i], &action, NULL), 0);
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    assert_true(naming_process_open(getpid(), &question.process));
+    naming_ask_all(&question, 1, 60000);
+    naming_process_close(&question.process);
+    for (size_t i = 0; i < HANDLED_COUNT; i++) {
+        (void)signal(HANDLED[i], SIG_DFL);
+    }
+    (void)signal(SIGPIPE, SIG_DFL);
+    assert_string_equal(question.answer.why, "");
+    assert_true(question.answer.is_done);
+}
+
 /* A server that speaks for its own process, or not. */
 struct server {
     const char *before; /* of the socket's path, before the pid */
