@@ -2,7 +2,7 @@
 
 /*
  * Asks other programs (systemctl, journalctl, dpkg-query). What they print is bounded, and so is
- * the time: one that does not end is killed.
+ * the time: one that does not end is killed, also when it prints no more.
  */
 #include "run.h"
 
@@ -13,7 +13,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <sys/wait.h>
+
+#define LOOK_MS 2
 
 static int spawn_silent(const char *const *arguments, int output_fd, pid_t *ret)
 {
@@ -36,17 +39,28 @@ static int spawn_silent(const char *const *arguments, int output_fd, pid_t *ret)
     return -error;
 }
 
-/* Reads until the end, the time limit, or until `into` is full; the rest is thrown away. Returns 0
- * or -ETIMEDOUT. */
-static int read_output(int fd, uint64_t limit_ms, char *into, size_t capacity_bytes)
+/* Whether there is something to read before that time. */
+static bool is_ready(int fd, uint64_t end_ns)
 {
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + limit_ms * NS_PER_MS;
+    for (;;) {
+        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        struct pollfd waited = {.fd = fd, .events = POLLIN};
+        int wait_ms = now_ns >= end_ns ? 0 : (int)((end_ns - now_ns) / NS_PER_MS) + 1;
+        int r = poll(&waited, 1, wait_ms);
+        if (r >= 0 || errno != EINTR) {
+            return r > 0;
+        }
+    }
+}
+
+/* Reads until the end, until that time, or until `into` is full; the rest is thrown away. Returns 0
+ * or -ETIMEDOUT. */
+static int read_output(int fd, uint64_t end_ns, char *into, size_t capacity_bytes)
+{
     size_t used_bytes = 0;
     for (;;) {
         char rest[4096];
-        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-        struct pollfd waited = {.fd = fd, .events = POLLIN};
-        if (now_ns >= end_ns || poll(&waited, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1) == 0) {
+        if (!is_ready(fd, end_ns)) {
             return -ETIMEDOUT;
         }
         size_t room_bytes = capacity_bytes - 1 - used_bytes;
@@ -60,6 +74,23 @@ static int read_output(int fd, uint64_t limit_ms, char *into, size_t capacity_by
     }
 }
 
+/* Waits for the end of a child, and kills one that has not ended by that time. Returns 0, or
+ * -ETIMEDOUT. */
+static int wait_for_end(pid_t pid, uint64_t end_ns, int *ret_status)
+{
+    pid_t ended = 0;
+    while ((ended = waitpid(pid, ret_status, WNOHANG)) == 0 && clock_ns(CLOCK_MONOTONIC) < end_ns) {
+        (void)poll(NULL, 0, LOOK_MS);
+    }
+    if (ended != 0) {
+        return 0;
+    }
+    (void)kill(pid, SIGKILL);
+    while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR) {
+    }
+    return -ETIMEDOUT;
+}
+
 int ask_program(const char *const *arguments, uint64_t limit_ms, char *into, size_t capacity_bytes)
 {
     int ends[2];
@@ -70,17 +101,14 @@ int ask_program(const char *const *arguments, uint64_t limit_ms, char *into, siz
         return -errno;
     }
     cleanup_(closep) int read_fd = ends[0];
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + limit_ms * NS_PER_MS;
     int r = spawn_silent(arguments, ends[1], &pid);
     (void)close(ends[1]);
     if (r < 0) {
         return r;
     }
-    r = read_output(read_fd, limit_ms, into, capacity_bytes);
-    if (r < 0) {
-        (void)kill(pid, SIGKILL);
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    r = read_output(read_fd, end_ns, into, capacity_bytes);
+    r = wait_for_end(pid, r < 0 ? 0 : end_ns, &status);
     if (r < 0) {
         return r;
     }

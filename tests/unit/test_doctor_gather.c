@@ -379,4 +379,6 @@ TEST(ends_a_program_that_does_not_end)
 {
     char text[8];
     assert_int_equal(run("echo begun; exec sleep 60", 200, text), -ETIMEDOUT);
+    /* It prints no more, and goes on. The test would last for as long as it is waited for. */
+    assert_int_equal(run("exec >&-; exec sleep 1000", 200, text), -ETIMEDOUT);
 }
