@@ -24,15 +24,21 @@ static const char *last_words(const struct service_facts *service)
     return service->journal[0] == '\0' ? service->journal_why : service->journal;
 }
 
-/* The socket unit does not listen. */
+/* One that does not listen. */
+static bool is_disabled(const struct unit_facts *socket)
+{
+    return !is(socket->active, "active") && !is(socket->file, "enabled") &&
+           !is(socket->file, "enabled-runtime");
+}
+
+/* The socket unit is enabled, and does not listen. */
 static void judge_stopped(const struct service_facts *service, struct doctor_report *report)
 {
     const struct unit_facts *socket = &service->socket;
-    bool is_enabled = is(socket->file, "enabled") || is(socket->file, "enabled-runtime");
-    if (is(socket->active, "failed") && is_enabled) {
+    if (is(socket->active, "failed")) {
         REPORT(report, CAUSE_UNIT_FAILED, socket->result, last_words(service));
     } else {
-        REPORT(report, is_enabled ? CAUSE_UNIT_STOPPED : CAUSE_UNIT_DISABLED);
+        REPORT(report, CAUSE_UNIT_STOPPED);
     }
 }
 
@@ -51,6 +57,9 @@ void judge_service(const struct facts *facts, struct doctor_report *report)
                                                   : "cpu-profilerd.service");
     } else if (is(service->socket.load, "not-found")) {
         REPORT(report, CAUSE_UNIT_NOT_INSTALLED);
+    } else if (is_disabled(&service->socket)) {
+        /* Before a service that has failed: its start would start the socket. */
+        REPORT(report, CAUSE_UNIT_DISABLED);
     } else if (is(service->service.active, "failed") && !facts->daemon.has_answered) {
         REPORT(report, CAUSE_UNIT_SERVICE_FAILED, service->service.result, last_words(service));
     } else if (!is(service->socket.active, "active")) {

@@ -30,8 +30,9 @@ static const struct command_line line = {
     .help = "Says why profiling does not work, or not well, on this machine, and what to do\n"
             "about it: a line for each check (ok, note, warning, wrong), and below it the\n"
             "commands that help. Records a child of its own for a second.\n",
-    .more_help = "What --fix does is to start the daemon's units, where they are enabled and not\n"
-                 "running. It shows each command, and changes no setting, no group and no file.\n"
+    .more_help = "What --fix does is to start the daemon's units that do not run, where the\n"
+                 "socket is enabled or active. It shows each command, and changes no setting, no\n"
+                 "group and no file.\n"
                  "Exit status: 0 nothing is wrong, 1 something is.\n",
     .options = options,
 };

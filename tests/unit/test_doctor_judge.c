@@ -322,6 +322,25 @@ TEST(goes_from_the_units_to_the_group)
     expect(&facts, "socket-missing-by-hand", "setsid --fork cpu-profilerd");
 }
 
+/* What --fix would run starts the socket too, whatever has become of the service. */
+TEST(fixes_nothing_where_the_socket_is_disabled)
+{
+    static const char *const states[] = {"inactive", "failed"};
+    for (size_t i = 0; i < COUNT_OF(states) * COUNT_OF(states); i++) {
+        struct facts facts = well();
+        struct service_facts *service = &facts.service;
+        facts.daemon = (struct daemon_facts){.code = ENOENT};
+        facts.access.stat_errno = ENOENT;
+        (void)snprintf(service->socket.file, sizeof service->socket.file, "disabled");
+        (void)snprintf(service->socket.active, sizeof service->socket.active, "%s", states[i % 2]);
+        (void)snprintf(service->service.active, sizeof service->service.active, "%s",
+                       states[i / 2]);
+        expect(&facts, "unit-disabled", "systemctl enable --now cpu-profilerd.socket");
+        expect_none(&facts, "unit-service-failed");
+        expect_none(&facts, "unit-failed");
+    }
+}
+
 TEST(reloads_units_that_have_changed)
 {
     struct facts facts = well();
