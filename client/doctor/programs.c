@@ -12,6 +12,7 @@
 #include "elf_kind.h"
 #include "files.h"
 #include "gather.h"
+#include "own_map.h"
 #include "parse.h"
 #include "regular_file.h"
 #include "runtimes.h"
@@ -102,20 +103,6 @@ static void judge_file(struct scan *scan, int fd, const char *path)
     }
 }
 
-/* Whether the process names the code that it makes: by a map of its user where the daemon looks for
- * it, or by a dump that it has mapped. */
-static bool names_code(const struct scan *scan, pid_t pid, uid_t uid, const char *status,
-                       const struct runtime_mappings *mappings)
-{
-    char path[FILES_PATH_BYTES];
-    struct stat map;
-    pid_t inner = parse_inner_pid(status);
-    (void)snprintf(path, sizeof path, "%s/proc/%d/root/tmp/perf-%d.map", scan->root, (int)pid,
-                   (int)(inner > 0 ? inner : pid));
-    bool has_map = lstat(path, &map) == 0 && S_ISREG(map.st_mode) && map.st_uid == uid;
-    return has_map || mappings->has_dump;
-}
-
 /* Java's stacks need frame pointers, which an option asks for. */
 static bool lacks_frames(const struct scan *scan, pid_t pid, const struct runtime *runtime)
 {
@@ -149,45 +136,59 @@ static bool is_own(const struct scan *scan, pid_t pid, uid_t uid)
            memcmp(own, its, (size_t)own_bytes) == 0;
 }
 
-/* Those that cannot be read say nothing. */
-static void read_mappings(const struct scan *scan, pid_t pid, struct runtime_mappings *ret)
+/* A process whose mappings are looked through. */
+struct looked_at {
+    uid_t uid;
+    size_t runtime;
+    bool is_named; /* the code that it makes, by a map or by a jitdump */
+};
+
+/* Returns whether a runtime is in it. */
+static bool look_for_runtime(const struct scan *scan, pid_t pid, const char *base_name,
+                             struct looked_at *ret)
 {
     char path[FILES_PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/proc/%d/maps", scan->root, (int)pid);
-    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    *ret = (struct runtime_mappings){0};
-    if (fd >= 0) {
-        (void)runtime_mappings_read(fd, ret);
+    char status[4096];
+    struct runtime_mappings mappings;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if (files_read(scan->root, path, status, sizeof status) < 0 || !parse_uid(status, &ret->uid)) {
+        return false; /* it has ended */
     }
+    pid_t named = parse_inner_pid(status);
+    pid_t inner = named > 0 ? named : pid;
+    (void)snprintf(path, sizeof path, "%s/proc/%d", scan->root, (int)pid);
+    cleanup_(closep) int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_(closep) int maps =
+        folder < 0 ? -1 : openat(folder, "maps", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (maps < 0 || runtime_mappings_read(maps, inner, &mappings) < 0) {
+        mappings = (struct runtime_mappings){0};
+    }
+    ret->runtime = runtime_of_process(base_name, &mappings);
+    ret->is_named = ret->runtime != RUNTIME_NONE &&
+                    (mappings.has_dump || own_map_is_there(folder, inner, ret->uid));
+    return ret->runtime != RUNTIME_NONE;
 }
 
 static void judge_process(struct scan *scan, pid_t pid, const char *program)
 {
     struct program_facts *facts = scan->facts;
-    char path[64];
-    char status[4096];
-    uid_t uid = 0;
-    struct made_facts made = {.pid = pid};
-    struct runtime_mappings mappings;
+    struct looked_at looked_at;
     const char *slash = strrchr(program, '/');
     const char *base = slash == NULL ? program : slash + 1;
-    read_mappings(scan, pid, &mappings);
-    made.runtime = runtime_of_process(base, &mappings);
-    if (made.runtime == RUNTIME_NONE) {
+    if (!look_for_runtime(scan, pid, base, &looked_at)) {
         return;
     }
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (files_read(scan->root, path, status, sizeof status) < 0 || !parse_uid(status, &uid)) {
-        return; /* it has ended */
-    }
+    struct made_facts made = {
+        .pid = pid,
+        .runtime = looked_at.runtime,
+        .is_named = looked_at.is_named,
+        .lacks_frames = lacks_frames(scan, pid, runtime_get(looked_at.runtime)),
+    };
     facts->runtime_count++;
-    made.lacks_frames = lacks_frames(scan, pid, runtime_get(made.runtime));
-    bool is_named = names_code(scan, pid, uid, status, &mappings);
-    if (is_named && !made.lacks_frames) {
+    if (made.is_named && !made.lacks_frames) {
         return;
     }
-    made.is_named = is_named;
-    made.is_own = is_own(scan, pid, uid);
+    made.is_own = is_own(scan, pid, looked_at.uid);
     keep_path(made.command, sizeof made.command, base);
     (void)snprintf(made.folder, sizeof made.folder, "%.*s",
                    (int)(slash == NULL || (size_t)(slash - program) >= sizeof made.folder

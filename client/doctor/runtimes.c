@@ -9,6 +9,7 @@
 #include "doctor.h"
 #include "maps_lines.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,10 +80,25 @@ static size_t checked(size_t runtime, const char *name)
     return is_python && !is_python_with_names(name) ? RUNTIME_NONE : runtime;
 }
 
+/* Whether the daemon takes a file that is mapped for the jitdump of the process. */
+static bool has_jitdump(const char *lines, pid_t inner)
+{
+    char name[32];
+    const char *found = lines;
+    (void)snprintf(name, sizeof name, "/jit-%d.dump", (int)inner);
+    while ((found = strstr(found, name)) != NULL) {
+        found += strlen(name);
+        if (*found == '\n' || *found == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 void runtime_mappings_take(struct runtime_mappings *mappings, const char *lines)
 {
     size_t end = mappings->has_library ? mappings->library : RUNTIMES;
-    mappings->has_dump = mappings->has_dump || strstr(lines, ".dump") != NULL;
+    mappings->has_dump = mappings->has_dump || has_jitdump(lines, mappings->inner);
     for (size_t i = 0; i < end; i++) {
         char part[32] = "/";
         if (runtimes[i].library == NULL) {
@@ -104,9 +120,9 @@ static void take_lines(const char *lines, void *userdata)
     runtime_mappings_take(userdata, lines);
 }
 
-int runtime_mappings_read(int fd, struct runtime_mappings *ret)
+int runtime_mappings_read(int fd, pid_t inner, struct runtime_mappings *ret)
 {
-    struct runtime_mappings mappings = {0};
+    struct runtime_mappings mappings = {.inner = inner};
     int r = maps_lines_read(fd, take_lines, &mappings, &mappings.is_cut);
     if (r == 0) {
         *ret = mappings;

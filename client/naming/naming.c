@@ -158,8 +158,8 @@ static void judge(struct naming *naming, struct naming_process *process,
     const struct runtime *runtime = runtime_get(finding->runtime);
     if (runtime->asking != RUNTIME_NOT_ASKED) {
         naming->left_count += !naming_places_take(&naming->places, process, ways[runtime->asking]);
-    } else if (finding->has_map) {
-        remark(remarks, process, "has a map already", NULL);
+    } else if (finding->names_code) {
+        remark(remarks, process, "names its code already", NULL);
     } else {
         remark(remarks, process, "cannot be asked while it runs; start it with ", runtime->setting);
     }

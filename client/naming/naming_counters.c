@@ -15,6 +15,7 @@
 
 #include "cleanup.h"
 #include "maps_lines.h"
+#include "own_map.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -128,7 +129,7 @@ static int open_counters(const struct naming_process *process)
         search.name[0] == '\0') {
         return -1;
     }
-    cleanup_(closep) int tmp = naming_process_open_tmp(process);
+    cleanup_(closep) int tmp = own_map_open_tmp(process->folder);
     cleanup_(closep) int fd =
         tmp < 0 ? -1 : (int)syscall(SYS_openat2, tmp, search.name, &how, sizeof how);
     return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "naming_socket.h"
+#include "own_map.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -82,7 +83,7 @@ void naming_dotnet_judge(const char *reply, size_t reply_bytes, struct naming_an
 void naming_dotnet_ask(const struct naming_process *process, struct naming_answer *answer)
 {
     char reply[HEADER_BYTES + 1];
-    cleanup_(closep) int tmp = naming_process_open_tmp(process);
+    cleanup_(closep) int tmp = own_map_open_tmp(process->folder);
     cleanup_(closep) int fd = connect_to_any(process, tmp);
     if (fd == -ENOENT) {
         (void)snprintf(answer->why, sizeof answer->why, "it has no socket for tools in /tmp");

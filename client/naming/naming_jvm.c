@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "naming_counters.h"
 #include "naming_socket.h"
+#include "own_map.h"
 #include "runtimes.h"
 
 #include <ctype.h>
@@ -213,7 +214,7 @@ static void ask_at(const struct naming_process *process, const struct places *pl
 void naming_jvm_ask(const struct naming_process *process, struct naming_answer *answer)
 {
     struct places places = {.cwd = naming_process_open_cwd(process), .uid = process->uid};
-    places.tmp = naming_process_open_tmp(process);
+    places.tmp = own_map_open_tmp(process->folder);
     int open_errno = errno;
     (void)snprintf(places.socket, NAME_BYTES, ".java_pid%d", (int)process->inner);
     (void)snprintf(places.file, NAME_BYTES, ".attach_pid%d", (int)process->inner);

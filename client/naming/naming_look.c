@@ -13,6 +13,8 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "naming_child.h"
+#include "own_map.h"
+#include "runtimes.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +22,10 @@
 
 void naming_look_inside(const struct naming_process *process, struct naming_finding *finding)
 {
-    finding->runtime = naming_process_runtime(process, &finding->is_old_python);
-    finding->has_map = naming_process_has_map(process);
+    struct runtime_mappings mappings;
+    finding->runtime = naming_process_runtime(process, &mappings, &finding->is_old_python);
+    finding->names_code =
+        mappings.has_dump || own_map_is_there(process->folder, process->inner, process->uid);
 }
 
 static void run_child(const struct naming_process *processes, size_t count, naming_look_fn *look,

@@ -20,7 +20,7 @@ struct naming_finding {
     bool is_seen;
     bool is_stuck; /* not seen: it was given up. Neither: there was no look */
     bool is_old_python;
-    bool has_map;
+    bool names_code; /* by a map or a jitdump */
 };
 
 /* What all looks of one walk through /proc may take together. */

@@ -12,11 +12,8 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 #define STATUS_BYTES  ((size_t)16 << 10)
 #define CGROUP_BYTES  ((size_t)16 << 10)
@@ -109,16 +106,6 @@ bool naming_process_confirm(const struct naming_process *process, struct naming_
 int naming_process_open_cwd(const struct naming_process *process)
 {
     return openat(process->folder, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-int naming_process_open_tmp(const struct naming_process *process)
-{
-    struct open_how how = {
-        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-    };
-    cleanup_(closep) int root = openat(process->folder, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root < 0 ? -1 : (int)syscall(SYS_openat2, root, "tmp", &how, sizeof how);
 }
 
 void naming_process_close(struct naming_process *process)
@@ -215,32 +202,23 @@ bool naming_process_is_target(const struct naming_process *process,
     return is_found;
 }
 
-size_t naming_process_runtime(const struct naming_process *process, bool *ret_is_old_python)
+size_t naming_process_runtime(const struct naming_process *process,
+                              struct runtime_mappings *ret_mappings, bool *ret_is_old_python)
 {
     char program[512];
     struct naming_process now;
-    struct runtime_mappings mappings;
     cleanup_(closep) int maps = openat(process->folder, "maps", O_RDONLY | O_CLOEXEC);
     ssize_t length = readlinkat(process->folder, "exe", program, sizeof program - 1);
     *ret_is_old_python = false;
-    if (maps < 0 || length <= 0 || runtime_mappings_read(maps, &mappings) < 0 ||
+    *ret_mappings = (struct runtime_mappings){0};
+    if (maps < 0 || length <= 0 || runtime_mappings_read(maps, process->inner, ret_mappings) < 0 ||
         !naming_process_confirm(process, &now)) {
         return RUNTIME_NONE;
     }
     program[length] = '\0';
     const char *slash = strrchr(program, '/');
     const char *base = slash == NULL ? program : slash + 1;
-    size_t runtime = runtime_of_process(base, &mappings);
+    size_t runtime = runtime_of_process(base, ret_mappings);
     *ret_is_old_python = runtime == RUNTIME_NONE && strncmp(base, "python3.", 8) == 0;
     return runtime;
-}
-
-bool naming_process_has_map(const struct naming_process *process)
-{
-    char name[48];
-    struct stat status;
-    cleanup_(closep) int tmp = naming_process_open_tmp(process);
-    (void)snprintf(name, sizeof name, "perf-%d.map", (int)process->inner);
-    return tmp >= 0 && fstatat(tmp, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(status.st_mode) && status.st_uid == process->uid;
 }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct runtime_mappings;
+
 #define NAMING_COMM_BYTES ((size_t)16)
 
 struct naming_process {
@@ -42,11 +44,9 @@ bool naming_process_has_ended(const struct naming_process *process);
  */
 bool naming_process_confirm(const struct naming_process *process, struct naming_process *ret_now);
 
-/* Open the folder in which the process works, and its /tmp, to find names in and not to list. No
- * link in a path leads out of the process's root. Return a descriptor: close(); or -1 with errno.
- */
+/* Opens the folder in which the process works, to find names in and not to list. Its /tmp is
+ * own_map.h's. Returns a descriptor: close(); or -1 with errno. */
 int naming_process_open_cwd(const struct naming_process *process);
-int naming_process_open_tmp(const struct naming_process *process);
 
 /* Takes the members above from the text of /proc/PID/status. False: one is missing. Pure.
  */
@@ -67,7 +67,5 @@ ssize_t naming_process_read(const struct naming_process *process, const char *na
 
 /* The runtime in it (runtimes.h), or RUNTIME_NONE, also where its user has changed meanwhile.
  * `*ret_is_old_python` is of a Python that cannot name what it runs. */
-size_t naming_process_runtime(const struct naming_process *process, bool *ret_is_old_python);
-
-/* Whether there is a map where the daemon looks for one, of the process's user. */
-bool naming_process_has_map(const struct naming_process *process);
+size_t naming_process_runtime(const struct naming_process *process,
+                              struct runtime_mappings *ret_mappings, bool *ret_is_old_python);

@@ -203,6 +203,37 @@ static void put_link(const char *path, const char *target)
     assert_int_equal(symlink(target, whole), 0);
 }
 
+/* As in a container whose /tmp is a link of its user's: the link leads nowhere outside. */
+TEST_WITH(follows_no_link_to_a_map_out_of_a_process_root, make_root, remove_root)
+{
+    struct program_facts facts;
+    char outside[256];
+    put("/outside/perf-7.map", "");
+    put("/proc/14/root/inside/perf-7.map", "");
+    put_process("13", JVM, "java");
+    (void)snprintf(outside, sizeof outside, "%s/outside", root);
+    put_link("/proc/13/root/tmp", outside);
+    put_process("14", JVM, "java");
+    put_link("/proc/14/root/tmp", "/inside");
+    gather_scan(root, &facts);
+    assert_int_equal(facts.unmapped_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(facts.made[i].is_named, facts.made[i].pid == 14);
+    }
+}
+
+TEST_WITH(takes_no_other_file_for_a_jitdump, make_root, remove_root)
+{
+    struct program_facts facts;
+    put_process("15", JVM "7f02-7f03 r--p 0 08:01 1 /home/x/heap.dump\n", "java");
+    put_process("16", JVM "7f02-7f03 r--p 0 08:01 1 /tmp/jit-7.dump\n", "java");
+    gather_scan(root, &facts);
+    assert_int_equal(facts.unmapped_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(facts.made[i].is_named, facts.made[i].pid == 16);
+    }
+}
+
 static void put_uid(const char *path, unsigned uid)
 {
     char status[64];

@@ -179,7 +179,7 @@ TEST(finds_a_runtime_behind_thousands_of_mappings)
     }
     (void)fputs(python, file);
     rewind(file);
-    assert_int_equal(runtime_mappings_read(fileno(file), &mappings), 0);
+    assert_int_equal(runtime_mappings_read(fileno(file), 1, &mappings), 0);
     assert_false(mappings.is_cut);
     size_t runtime = runtime_of_process("launcher", &mappings);
     assert_int_not_equal(runtime, RUNTIME_NONE);
@@ -196,7 +196,7 @@ TEST(finds_a_runtime_wherever_its_line_stands)
         assert_non_null(file);
         (void)fprintf(file, "%*s\n%s", (int)before, "/x", "7f00-7f01 r-xp 0 08:01 1 /libjvm.so\n");
         rewind(file);
-        assert_int_equal(runtime_mappings_read(fileno(file), &mappings), 0);
+        assert_int_equal(runtime_mappings_read(fileno(file), 1, &mappings), 0);
         assert_int_not_equal(runtime_of_process("x", &mappings), RUNTIME_NONE);
         assert_int_equal(fclose(file), 0);
     }
@@ -209,7 +209,7 @@ TEST(goes_by_the_name_where_there_are_too_many_mappings)
     FILE *file = tmpfile();
     assert_non_null(file);
     assert_int_equal(ftruncate(fileno(file), MAPS_BYTES_MAX + 1), 0);
-    assert_int_equal(runtime_mappings_read(fileno(file), &mappings), 0);
+    assert_int_equal(runtime_mappings_read(fileno(file), 1, &mappings), 0);
     assert_true(mappings.is_cut);
     assert_int_not_equal(runtime_of_process("java", &mappings), RUNTIME_NONE);
     assert_int_equal(runtime_of_process("ruby", &mappings), RUNTIME_NONE);

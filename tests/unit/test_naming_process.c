@@ -8,6 +8,7 @@
 #include "naming_ask.h"
 #include "naming_counters.h"
 #include "naming_look.h"
+#include "own_map.h"
 #include "runtimes.h"
 #include "unit_test.h"
 
@@ -136,10 +137,11 @@ static void look_like_java_with_a_large_heap(void)
 TEST_WITH(finds_java_behind_thousands_of_mappings, make_folder, remove_folder)
 {
     struct naming_process process;
+    struct runtime_mappings mappings;
     bool is_old_python = false;
     struct child child = begin(look_like_java_with_a_large_heap, do_nothing);
     assert_true(naming_process_open(child.pid, &process));
-    size_t runtime = naming_process_runtime(&process, &is_old_python);
+    size_t runtime = naming_process_runtime(&process, &mappings, &is_old_python);
     assert_int_not_equal(runtime, RUNTIME_NONE);
     assert_int_equal(runtime_get(runtime)->asking, RUNTIME_BY_ATTACH);
     naming_process_close(&process);
@@ -149,17 +151,18 @@ TEST_WITH(finds_java_behind_thousands_of_mappings, make_folder, remove_folder)
 TEST_WITH(finds_no_runtime_where_the_user_has_changed, make_folder, remove_folder)
 {
     struct naming_process process;
+    struct runtime_mappings mappings;
     bool is_old_python = false;
     if (geteuid() != 0) {
         skip();
     }
     struct child child = begin(look_like_java, become_nobody);
     assert_true(naming_process_open(child.pid, &process));
-    size_t runtime = naming_process_runtime(&process, &is_old_python);
+    size_t runtime = naming_process_runtime(&process, &mappings, &is_old_python);
     assert_int_not_equal(runtime, RUNTIME_NONE);
     assert_int_equal(runtime_get(runtime)->asking, RUNTIME_BY_ATTACH);
     go_on(&child);
-    assert_int_equal(naming_process_runtime(&process, &is_old_python), RUNTIME_NONE);
+    assert_int_equal(naming_process_runtime(&process, &mappings, &is_old_python), RUNTIME_NONE);
     naming_process_close(&process);
     end(&child);
 }
@@ -205,7 +208,7 @@ TEST_WITH(follows_no_link_out_of_the_root_of_a_process, make_folder, remove_fold
     }
     struct child child = begin(change_root, do_nothing);
     assert_true(naming_process_open(child.pid, &process));
-    int fd = naming_process_open_tmp(&process);
+    int fd = own_map_open_tmp(process.folder);
     assert_true(fd >= 0);
     assert_int_equal(fstat(fd, &found), 0);
     assert_int_equal(stat("root/inside", &expected), 0);
@@ -216,6 +219,56 @@ TEST_WITH(follows_no_link_out_of_the_root_of_a_process, make_folder, remove_fold
     assert_int_equal(unlink("root/tmp"), 0);
     assert_int_equal(rmdir("root/inside"), 0);
     assert_int_equal(rmdir("root"), 0);
+}
+
+/* Maps a file of that name. */
+static void map(const char *name)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, 1) < 0 ||
+        mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
+        _exit(1);
+    }
+    (void)close(fd);
+}
+
+static void map_own_jitdump(void)
+{
+    char name[48];
+    (void)snprintf(name, sizeof name, "jit-%d.dump", (int)getpid());
+    map(name);
+}
+
+static void map_other_dumps(void)
+{
+    char name[48];
+    map("core.dump");
+    map("jit-1.dump");
+    (void)snprintf(name, sizeof name, "jit-%d.dump2", (int)getpid());
+    map(name);
+}
+
+static bool names_code(step_fn *first, const char *end_of_name)
+{
+    struct naming_process process;
+    struct naming_finding finding = {0};
+    char name[48];
+    struct child child = begin(first, do_nothing);
+    assert_true(naming_process_open(child.pid, &process));
+    naming_look_inside(&process, &finding);
+    naming_process_close(&process);
+    end(&child);
+    (void)snprintf(name, sizeof name, "jit-%d.dump%s", (int)child.pid, end_of_name);
+    assert_int_equal(unlink(name), 0);
+    return finding.names_code;
+}
+
+TEST_WITH(believes_the_jitdump_of_the_process_alone, make_folder, remove_folder)
+{
+    assert_true(names_code(map_own_jitdump, ""));
+    assert_false(names_code(map_other_dumps, "2"));
+    assert_int_equal(unlink("core.dump"), 0);
+    assert_int_equal(unlink("jit-1.dump"), 0);
 }
 
 /* Maps what is left of a real file: the prologue, and the one counter that is looked for. */
@@ -362,15 +415,15 @@ TEST_WITH(believes_no_map_of_another_user, make_folder, remove_folder)
     struct child child = begin(become_nobody, do_nothing);
     (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)child.pid);
     assert_true(naming_process_open(child.pid, &process));
-    assert_false(naming_process_has_map(&process));
+    assert_false(own_map_is_there(process.folder, process.inner, process.uid));
     plant(path);
-    assert_false(naming_process_has_map(&process));
+    assert_false(own_map_is_there(process.folder, process.inner, process.uid));
     assert_int_equal(chown(path, NOBODY, NOBODY), 0);
-    assert_true(naming_process_has_map(&process));
+    assert_true(own_map_is_there(process.folder, process.inner, process.uid));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("/dev/null", path), 0);
     assert_int_equal(lchown(path, NOBODY, NOBODY), 0);
-    assert_false(naming_process_has_map(&process));
+    assert_false(own_map_is_there(process.folder, process.inner, process.uid));
     assert_int_equal(unlink(path), 0);
     naming_process_close(&process);
     end(&child);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #define RUNTIME_NONE ((size_t)-1)
 
@@ -33,10 +34,11 @@ const struct runtime *runtime_get(size_t index);
 /* The first that a command's name may be; RUNTIME_NONE: none. */
 size_t runtime_of_command(const char *command);
 
-/* What the mappings of a process say. Zeros: nothing was looked at. */
+/* What the mappings of a process say. Zeros but for `inner`: nothing was looked at. */
 struct runtime_mappings {
+    pid_t inner;      /* of the process in its own namespace, for the name of its jitdump */
     bool has_library; /* of a runtime */
-    bool has_dump;    /* a jitdump */
+    bool has_dump;    /* "jit-PID.dump" */
     bool is_cut;      /* there are more than were looked at */
     size_t library;   /* the first of the table that is mapped */
     size_t runtime;   /* that it is of; RUNTIME_NONE: a Python that cannot name what it runs */
@@ -47,7 +49,7 @@ void runtime_mappings_take(struct runtime_mappings *mappings, const char *lines)
 
 /* Takes all lines of a file like /proc/PID/maps (borrowed), within the bound of maps_lines.h.
  * Returns 0, or -errno. */
-int runtime_mappings_read(int fd, struct runtime_mappings *ret);
+int runtime_mappings_read(int fd, pid_t inner, struct runtime_mappings *ret);
 
 /* What runs behind a file of that base name with such mappings. Where they are cut, the name of a
  * runtime is enough. Pythons before 3.12 cannot name what they run, and make no code: RUNTIME_NONE.
