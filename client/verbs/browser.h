@@ -4,8 +4,10 @@
 /* Shows a file in the browser of this session. */
 
 /*
- * Starts $BROWSER, or else xdg-open where there is a graphical session, with the file's whole path
- * and without a shell, and does not wait for it. Where there is none it says what to open.
+ * Starts the first command of $BROWSER that starts (commands are divided by ':', their words by
+ * spaces), or else xdg-open where there is a graphical session, and does not wait for it. The
+ * file's whole path is where "%s" is, else the last word; no shell reads it. Where there is none it
+ * says what to open.
  * Complains if that fails, and returns an exit status.
  */
 int browser_show(const char *path);

@@ -523,6 +523,18 @@ def judge_open(run, path, folder):
     with open(opened, encoding="utf-8") as file:
         expect_same("the browser gets", file.read(), f"1\n{os.path.realpath(folder)}/$(touch evil) -x.html\n")
     expect_same("--open", (done.returncode, done.stderr), (0, ""))
+    # A list: what is not there is left out, the words of a command are divided by spaces, and no shell reads them.
+    page = f"{os.path.realpath(folder)}/a b.html"
+    for commands, words in ((f"no-such-browser %s::{browser}  --new 100%%", ("--new", "100%", page)),
+                            (f"{browser} --url=%s $HOME;x:no-such-browser", (f"--url={page}", "$HOME;x")),
+                            (f"{browser} %s %s", (page, page))):
+        done = run(path, "-o", "a b.html", "--open", env={**environment, "BROWSER": commands})
+        expect_same(f"{commands}", (done.returncode, done.stderr), (0, ""))
+        if done.returncode == 0:
+            with open(opened, encoding="utf-8") as file:
+                expect_same(f"{commands} gets", file.read(), "".join(f"{word}\n" for word in (len(words), *words)))
+    done = run(path, "-o", "a b.html", "--open", env={**environment, "BROWSER": "no-such-browser:nor-this %s"})
+    expect(done.returncode == 1 and "no-such-browser:nor-this %s does not start: No such file" in done.stderr, f"none starts: {done}")
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         environment.pop(name, None)
     done = run(path, "-o", "b.html", "--open", env=environment)
