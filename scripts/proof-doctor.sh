@@ -31,11 +31,15 @@ else:
     print("none")' "$work/doctor.json" "$1")
 }
 
-# expect_name PID NAME: a second of the program has samples in a function of that name.
+# expect_name PID NAME: two seconds of the program have samples in a function with that in its name. The command line, which
+# the report has too, is no function.
 expect_name() {
     profctl record -p "$1" -d 2 -o "$work/p.fxt" >/dev/null || die "record"
     profctl report --json -n 0 "$work/p.fxt" >"$work/report.json"
-    grep -qF "$2" "$work/report.json" || die "no function has the name $2"
+    python3 -c '
+import json, sys
+sys.exit(not any(sys.argv[2] in (row["name"] or "") for row in json.load(open(sys.argv[1]))["rows"]))' \
+        "$work/report.json" "$2" || die "no function has the name $2"
 }
 
 daemon_start "$bin" "$work"
@@ -59,7 +63,7 @@ JAVA
     eval "$command" || die "java: the command fails"
     doctor_says "$java"
     [ "$cause" = made-code-frames ] || die "java: after its command the doctor says $cause"
-    expect_name "$java" Spin
+    expect_name "$java" Spin.spinning
     kill "$java"
     rm -f "/tmp/perf-$java.map"
     echo "$ $command"
