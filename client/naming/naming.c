@@ -30,7 +30,6 @@
 #define LOOKED_AT_MAX 32768
 #define REMARKS_MAX   16
 #define ANCESTORS_MAX 64
-#define STUCK_MS      1000 /* of NAMING_LOOK_MS */
 
 /* Of processes that are not asked. */
 struct remark {
@@ -45,8 +44,16 @@ struct remark {
 
 #define FILES_HANG "left out, since its mappings or files do not answer"
 
+static const struct naming_wait usual_wait = {
+    .answer_ms = NAMING_ANSWER_MS,
+    .listen_ms = 1500, /* so that a file which is left for a Java is removed whatever comes */
+    .stuck_ms = 1000,
+    .look_ms = NAMING_LOOK_MS,
+};
+
 struct naming {
     struct session_targets targets;
+    struct naming_wait wait;
     pid_t command; /* 0: none */
     struct naming_places places;
     size_t left_count;     /* for which there was no room, in the last walk */
@@ -55,7 +62,8 @@ struct naming {
     bool has_told_old;     /* that the command is a Python which cannot be asked */
 };
 
-int naming_new(const struct session_targets *targets, pid_t command, struct naming **ret)
+int naming_new(const struct session_targets *targets, pid_t command, const struct naming_wait *wait,
+               struct naming **ret)
 {
     struct naming *naming = calloc(1, sizeof *naming);
     if (naming == NULL) {
@@ -63,6 +71,7 @@ int naming_new(const struct session_targets *targets, pid_t command, struct nami
     }
     naming->targets = *targets;
     naming->command = command;
+    naming->wait = wait == NULL ? usual_wait : *wait;
     *ret = naming;
     return 0;
 }
@@ -187,7 +196,8 @@ static void look_into_some(struct naming *naming, struct walk *walk)
 static void look(struct naming *naming, is_asked_fn *is_asked, struct remark *remarks)
 {
     struct walk walk = {
-        .patience = {.stuck_ns = STUCK_MS * NS_PER_MS, .left_ns = NAMING_LOOK_MS * NS_PER_MS},
+        .patience = {.stuck_ns = naming->wait.stuck_ms * NS_PER_MS,
+                     .left_ns = naming->wait.look_ms * NS_PER_MS},
         .remarks = remarks,
     };
     DIR *folder = opendir("/proc");
@@ -259,7 +269,7 @@ static void ask_all(struct naming *naming)
                 (struct naming_question){.process = place->process, .ask = place->ask};
         }
     }
-    naming_ask_all(questions, count, NAMING_ANSWER_MS);
+    naming_ask_all(questions, count, &naming->wait);
     for (size_t i = 0; i < count; i++) {
         say(asked[i], &questions[i].answer);
         asked[i]->is_new = false;

@@ -10,7 +10,6 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "naming.h"
 #include "naming_child.h"
 
 #include <fcntl.h>
@@ -39,7 +38,7 @@ static int become(uid_t uid, gid_t gid)
     return 0;
 }
 
-static void run_child(const struct naming_question *question, int fd)
+static void run_child(const struct naming_question *question, uint64_t listen_ms, int fd)
 {
     struct naming_answer answer = {0};
     struct naming_process now;
@@ -53,7 +52,7 @@ static void run_child(const struct naming_question *question, int fd)
         /* Changing the user has taken this back. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (naming_process_confirm(&question->process, &now)) {
-            question->ask(&now, &answer);
+            question->ask(&now, listen_ms, &answer);
         } else {
             (void)snprintf(answer.why, sizeof answer.why,
                            "it has ended or has another user since it was looked at");
@@ -63,7 +62,7 @@ static void run_child(const struct naming_question *question, int fd)
                                                                       : EXIT_FAILURE);
 }
 
-static struct asked start(struct naming_question *question)
+static struct asked start(struct naming_question *question, uint64_t listen_ms)
 {
     int ends[2];
     struct asked asked = {.fd = -1};
@@ -75,7 +74,7 @@ static struct asked start(struct naming_question *question)
     }
     asked.pid = fork();
     if (asked.pid == 0) {
-        run_child(question, ends[1]);
+        run_child(question, listen_ms, ends[1]);
     }
     (void)close(ends[1]);
     asked.fd = ends[0];
@@ -98,14 +97,14 @@ static void take(struct asked *asked, struct naming_answer *into)
     asked->fd = close_fd(asked->fd);
 }
 
-void naming_ask_all(struct naming_question *questions, size_t count, uint64_t wait_ms)
+void naming_ask_all(struct naming_question *questions, size_t count, const struct naming_wait *wait)
 {
     struct asked asked[NAMING_PROCESSES_MAX];
     struct pollfd waited[NAMING_PROCESSES_MAX];
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + wait_ms * NS_PER_MS;
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + wait->answer_ms * NS_PER_MS;
     size_t left = 0;
     for (size_t i = 0; i < count; i++) {
-        asked[i] = start(&questions[i]);
+        asked[i] = start(&questions[i], wait->listen_ms);
         left += asked[i].fd >= 0;
     }
     while (left > 0) {
@@ -113,8 +112,10 @@ void naming_ask_all(struct naming_question *questions, size_t count, uint64_t wa
         for (size_t i = 0; i < count; i++) {
             waited[i] = (struct pollfd){.fd = asked[i].fd, .events = POLLIN};
         }
-        if (now_ns >= end_ns ||
-            (poll(waited, count, (int)((end_ns - now_ns) / NS_PER_MS) + 1) < 0 && errno != EINTR)) {
+        /* What has come is taken at the end too: this process may have got no CPU sooner. */
+        int left_ms = now_ns >= end_ns ? 0 : (int)((end_ns - now_ns) / NS_PER_MS) + 1;
+        int r = poll(waited, count, left_ms);
+        if ((r == 0 && left_ms == 0) || (r < 0 && errno != EINTR)) {
             break;
         }
         for (size_t i = 0; i < count; i++) {

@@ -7,6 +7,7 @@
  * of its own, keeps the caller.
  */
 
+#include "naming.h"
 #include "naming_process.h"
 
 #include <stdbool.h>
@@ -20,8 +21,10 @@ struct naming_answer {
     char why[NAMING_WHY_BYTES]; /* not: a clause, in which bytes of the process may be */
 };
 
-/* One kind of asking: fills the answer (zeros before). It may block. */
-typedef void naming_ask_fn(const struct naming_process *process, struct naming_answer *answer);
+/* One kind of asking: fills the answer (zeros before). It may block, but leaves nothing behind when
+ * it has waited `listen_ms` for a process that was told to listen. */
+typedef void naming_ask_fn(const struct naming_process *process, uint64_t listen_ms,
+                           struct naming_answer *answer);
 naming_ask_fn naming_jvm_ask, naming_dotnet_ask;
 
 /* What a process answered, so many bytes and a NUL. Pure. */
@@ -34,5 +37,6 @@ struct naming_question {
     struct naming_answer answer; /* set by naming_ask_all() */
 };
 
-/* Asks all; returns after `wait_ms` at the latest. */
-void naming_ask_all(struct naming_question *questions, size_t count, uint64_t wait_ms);
+/* Asks all; returns after `answer_ms` at the latest. */
+void naming_ask_all(struct naming_question *questions, size_t count,
+                    const struct naming_wait *wait);

@@ -80,8 +80,10 @@ void naming_dotnet_judge(const char *reply, size_t reply_bytes, struct naming_an
     }
 }
 
-void naming_dotnet_ask(const struct naming_process *process, struct naming_answer *answer)
+void naming_dotnet_ask(const struct naming_process *process, uint64_t listen_ms,
+                       struct naming_answer *answer)
 {
+    (void)listen_ms; /* the socket is there from the start on */
     char reply[HEADER_BYTES + 1];
     cleanup_(closep) int tmp = own_map_open_tmp(process->folder);
     cleanup_(closep) int fd = connect_to_any(process, tmp);

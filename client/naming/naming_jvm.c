@@ -26,7 +26,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define LISTEN_MS       1500 /* of NAMING_ANSWER_MS, so that the file is removed whatever comes */
 #define LOOK_MS         10
 #define NAME_BYTES      ((size_t)64)
 #define TEXTS_BYTES     ((size_t)2 << 20) /* as the kernel allows by default */
@@ -115,7 +114,7 @@ static bool refuses_tools(const struct naming_process *process)
 /* Has the machine listen: by the file, and the signal. Returns whether the socket is there; else
  * the answer says why not. */
 static bool attach(const struct naming_process *process, const struct places *places,
-                   struct naming_answer *answer)
+                   uint64_t listen_ms, struct naming_answer *answer)
 {
     struct naming_process now;
     bool is_own = false;
@@ -142,7 +141,7 @@ static bool attach(const struct naming_process *process, const struct places *pl
         (void)snprintf(answer->why, sizeof answer->why, "SIGQUIT cannot be sent to it: %s",
                        strerror(errno));
     }
-    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + LISTEN_MS * NS_PER_MS;
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + listen_ms * NS_PER_MS;
     while (is_sent && !is_there && clock_ns(CLOCK_MONOTONIC) < end_ns) {
         (void)poll(NULL, 0, LOOK_MS);
         is_there = has_socket(places);
@@ -158,7 +157,7 @@ static bool attach(const struct naming_process *process, const struct places *pl
 
 /* Returns whether the socket is there; else the answer says why not. */
 static bool have_socket(const struct naming_process *process, const struct places *places,
-                        struct naming_answer *answer)
+                        uint64_t listen_ms, struct naming_answer *answer)
 {
     if (has_socket(places)) {
         return true;
@@ -167,7 +166,7 @@ static bool have_socket(const struct naming_process *process, const struct place
         (void)snprintf(answer->why, sizeof answer->why, "it was started with " NO_TOOLS);
         return false;
     }
-    return attach(process, places, answer);
+    return attach(process, places, listen_ms, answer);
 }
 
 /* A status in digits, and below it a text: "0\nCommand executed successfully\n". */
@@ -193,10 +192,10 @@ void naming_jvm_judge(const char *reply, size_t reply_bytes, struct naming_answe
 }
 
 static void ask_at(const struct naming_process *process, const struct places *places,
-                   struct naming_answer *answer)
+                   uint64_t listen_ms, struct naming_answer *answer)
 {
     char reply[REPLY_BYTES + 1];
-    if (!have_socket(process, places, answer)) {
+    if (!have_socket(process, places, listen_ms, answer)) {
         return;
     }
     cleanup_(closep) int fd = naming_socket_connect(process, places->tmp, places->socket);
@@ -211,7 +210,8 @@ static void ask_at(const struct naming_process *process, const struct places *pl
     naming_jvm_judge(reply, (size_t)bytes, answer);
 }
 
-void naming_jvm_ask(const struct naming_process *process, struct naming_answer *answer)
+void naming_jvm_ask(const struct naming_process *process, uint64_t listen_ms,
+                    struct naming_answer *answer)
 {
     struct places places = {.cwd = naming_process_open_cwd(process), .uid = process->uid};
     places.tmp = own_map_open_tmp(process->folder);
@@ -222,7 +222,7 @@ void naming_jvm_ask(const struct naming_process *process, struct naming_answer *
         (void)snprintf(answer->why, sizeof answer->why, "its /tmp cannot be opened: %s",
                        strerror(open_errno));
     } else {
-        ask_at(process, &places, answer);
+        ask_at(process, &places, listen_ms, answer);
     }
     (void)close_fd(places.tmp);
     (void)close_fd(places.cwd);

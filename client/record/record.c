@@ -167,7 +167,7 @@ static int begin_naming(struct recording *recording, const char *config)
     struct session_config parsed;
     struct fault fault = {0};
     if (session_config_parse(config, strlen(config), false, &parsed, &fault) < 0 ||
-        naming_new(&parsed.targets, recording->child.pid, &recording->naming) < 0) {
+        naming_new(&parsed.targets, recording->child.pid, NULL, &recording->naming) < 0) {
         return complain("record: there is not enough memory");
     }
     naming_ask(recording->naming);

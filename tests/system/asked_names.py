@@ -60,6 +60,16 @@ if kind == "foreign":
         while os.getppid() == parent:
             time.sleep(0.05)
         os._exit(0)
+elif kind == "silent":
+    signal.signal(signal.SIGQUIT, lambda *_: None)
+    listener = listen(path)
+    print("ready", flush=True)
+    serve(listener)
+elif kind == "closed":
+    # A signal that is sent stays pending.
+    signal.signal(signal.SIGQUIT, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGQUIT])
+    print("ready", flush=True)
 elif kind != "bare":
     signal.signal(signal.SIGQUIT, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGQUIT])

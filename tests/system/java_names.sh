@@ -75,8 +75,7 @@ alone() {
     run_in_background "${@:2}" -cp "$WORK" Spinner 300 >"$WORK/alone.out" 2>"$WORK/alone.err"
     pid=$BACKGROUND_PID
     expect_run 1000 "$pid" # the machine has begun
-    profctl record --names --native -d 0.2 -p "$pid" -o "$WORK/alone.fxt" >"$WORK/record.out" 2>"$WORK/said" ||
-        fail "record: $(cat "$WORK/said")"
+    "$BUILD_DIR/bin/naming_probe" "$pid" 2>"$WORK/said" || fail "naming_probe: $(cat "$WORK/said")"
     grep -qF "(pid $pid): has written no map: it was started with -XX:+DisableAttachMechanism" "$WORK/said" ||
         fail "told by $how: $(cat "$WORK/said")"
     kill -QUIT "$pid" # what it prints now was not printed before

@@ -18,6 +18,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+/* Longer than a test may last, so that what answers is waited for. */
+static const struct naming_wait patient = {.answer_ms = 3600000, .listen_ms = 3600000};
+
 static const char status_text[] =
     "Name:\tjava\nUmask:\t0022\nPPid:\t7\nUid:\t1000\t1001\t1000\t1000\n"
     "Gid:\t100\t101\t100\t100\nNSpid:\t812\t12\t3\n"
@@ -87,14 +90,18 @@ TEST(keeps_what_the_user_has_set)
     assert_string_equal(getenv("NODE_OPTIONS"), "--perf-basic-prof");
 }
 
-static void answer_well(const struct naming_process *process, struct naming_answer *answer)
+static void answer_well(const struct naming_process *process, uint64_t listen_ms,
+                        struct naming_answer *answer)
 {
+    (void)listen_ms;
     (void)process;
     answer->is_done = true;
 }
 
-static void never_answer(const struct naming_process *process, struct naming_answer *answer)
+static void never_answer(const struct naming_process *process, uint64_t listen_ms,
+                         struct naming_answer *answer)
 {
+    (void)listen_ms;
     (void)process;
     (void)answer;
     for (;;) {
@@ -102,8 +109,10 @@ static void never_answer(const struct naming_process *process, struct naming_ans
     }
 }
 
-static void die(const struct naming_process *process, struct naming_answer *answer)
+static void die(const struct naming_process *process, uint64_t listen_ms,
+                struct naming_answer *answer)
 {
+    (void)listen_ms;
     (void)process;
     (void)answer;
     (void)raise(SIGKILL);
@@ -112,16 +121,17 @@ static void die(const struct naming_process *process, struct naming_answer *answ
 TEST(waits_for_none_longer_than_it_may)
 {
     struct naming_question questions[3] = {0};
-    naming_ask_fn *const ways[] = {never_answer, answer_well, die};
+    naming_ask_fn *const ways[] = {answer_well, die, never_answer};
     for (size_t i = 0; i < 3; i++) {
         assert_true(naming_process_open(getpid(), &questions[i].process));
         questions[i].ask = ways[i];
     }
-    naming_ask_all(questions, 3, 200);
-    assert_false(questions[0].answer.is_done);
-    assert_string_equal(questions[0].answer.why, "it did not answer in time");
-    assert_true(questions[1].answer.is_done);
+    naming_ask_all(questions, 2, &patient);
+    assert_true(questions[0].answer.is_done);
+    assert_false(questions[1].answer.is_done);
+    naming_ask_all(&questions[2], 1, &(struct naming_wait){.answer_ms = 200});
     assert_false(questions[2].answer.is_done);
+    assert_string_equal(questions[2].answer.why, "it did not answer in time");
     for (size_t i = 0; i < 3; i++) {
         naming_process_close(&questions[i].process);
     }
@@ -135,9 +145,11 @@ static void on_any(int number)
 #define HANDLED       ((const int[]){SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD})
 #define HANDLED_COUNT 5
 
-static void look_at_signals(const struct naming_process *process, struct naming_answer *answer)
+static void look_at_signals(const struct naming_process *process, uint64_t listen_ms,
+                            struct naming_answer *answer)
 {
     struct sigaction now;
+    (void)listen_ms;
     (void)process;
     for (size_t i = 0; i < HANDLED_COUNT; i++) {
         if (sigaction(HANDLED[i], NULL, &now) < 0 || now.sa_handler != SIG_DFL) {
@@ -158,7 +170,7 @@ TEST(has_children_that_no_handler_of_the_caller_keeps)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     assert_true(naming_process_open(getpid(), &question.process));
-    naming_ask_all(&question, 1, 60000);
+    naming_ask_all(&question, 1, &patient);
     naming_process_close(&question.process);
     for (size_t i = 0; i < HANDLED_COUNT; i++) {
         (void)signal(HANDLED[i], SIG_DFL);
@@ -262,7 +274,7 @@ static struct naming_answer ask(const struct server *server, naming_ask_fn *way)
         }
     }
     assert_true(naming_process_open(pid, &question.process));
-    naming_ask_all(&question, 1, 60000);
+    naming_ask_all(&question, 1, &patient);
     naming_process_close(&question.process);
     for (size_t i = 0; i < server->planted_count; i++) {
         planted_path(server, i, pid, path);
@@ -417,7 +429,7 @@ static struct naming_answer ask_sleeper(naming_ask_fn *way, bool has_foreign_soc
         assert_true(listener >= 0);
     }
     assert_true(naming_process_open(pid, &question.process));
-    naming_ask_all(&question, 1, 60000);
+    naming_ask_all(&question, 1, &patient);
     naming_process_close(&question.process);
     (void)close_fd(listener);
     (void)unlink(path);

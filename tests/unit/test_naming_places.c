@@ -154,7 +154,7 @@ TEST(asks_what_a_command_starts_later_and_says_how_many_it_left)
     pid_t pids[MACHINES];
     FILE *said = tmpfile();
     assert_non_null(said);
-    assert_int_equal(naming_new(&targets, getpid(), &naming), 0);
+    assert_int_equal(naming_new(&targets, getpid(), NULL, &naming), 0);
     begin_machines(pids);
     ask_again(naming, said);
     assert_int_equal(lines_with(said, "has written no map"), NAMING_PROCESSES_MAX / 2);

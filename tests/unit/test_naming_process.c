@@ -23,6 +23,9 @@
 
 #define NOBODY 65534
 
+/* Those that are asked are waited for longer than a test may last; none of them listens. */
+static const struct naming_wait patient = {.answer_ms = 3600000, .listen_ms = 20};
+
 static char folder[] = "/tmp/naming_process.XXXXXX";
 
 static int make_folder(void **state)
@@ -178,11 +181,11 @@ TEST_WITH(asks_no_process_whose_user_has_changed, make_folder, remove_folder)
     struct child child = begin(catch_quit, become_nobody);
     assert_true(naming_process_open(child.pid, &question.process));
     go_on(&child);
-    naming_ask_all(&question, 1, 60000);
+    naming_ask_all(&question, 1, &patient);
     assert_string_equal(question.answer.why,
                         "it has ended or has another user since it was looked at");
     /* It may change while it is asked, too. */
-    naming_jvm_ask(&question.process, &answer);
+    naming_jvm_ask(&question.process, patient.listen_ms, &answer);
     assert_false(answer.is_done);
     assert_string_equal(answer.why, "it has ended or has another user");
     naming_process_close(&question.process);
@@ -444,11 +447,11 @@ TEST_WITH(leaves_a_file_beside_those_of_another_user, make_folder, remove_folder
     (void)snprintf(in_tmp, sizeof in_tmp, "/tmp/.attach_pid%d", (int)child.pid);
     assert_true(naming_process_open(child.pid, &question.process));
     plant(in_cwd);
-    naming_ask_all(&question, 1, 60000);
+    naming_ask_all(&question, 1, &patient);
     assert_string_equal(question.answer.why, "it opens no socket for tools"); /* it was asked */
     assert_int_not_equal(access(in_tmp, F_OK), 0);
     plant(in_tmp);
-    naming_ask_all(&question, 1, 60000);
+    naming_ask_all(&question, 1, &patient);
     assert_string_equal(question.answer.why, "no file can be left for it: File exists");
     assert_int_equal(unlink(in_cwd), 0);
     assert_int_equal(unlink(in_tmp), 0);
@@ -473,7 +476,7 @@ TEST_WITH(says_why_no_file_can_be_left, make_folder, remove_folder)
     }
     struct child child = begin(be_nobody_without_a_place_for_files, do_nothing);
     assert_true(naming_process_open(child.pid, &question.process));
-    naming_ask_all(&question, 1, 60000);
+    naming_ask_all(&question, 1, &patient);
     assert_string_equal(question.answer.why, "no file can be left for it: Permission denied");
     naming_process_close(&question.process);
     end(&child);

@@ -9,6 +9,7 @@
 
 #include "session_targets.h"
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Asked at one time, and half of what other users leave for the processes of one; more are left
@@ -21,14 +22,26 @@
 /* For looking at processes whose mappings and files do not answer, all together. */
 #define NAMING_LOOK_MS 4000
 
+/*
+ * How long is waited. A program that gets no CPU for so long has not answered, so tests of what
+ * others answer give more.
+ */
+struct naming_wait {
+    uint64_t answer_ms; /* for those that are asked at one time, together */
+    uint64_t listen_ms; /* of it, until a Java that was told to listen does */
+    uint64_t stuck_ms;  /* for the mappings and files of one process */
+    uint64_t look_ms;   /* for those that do not answer, all together */
+};
+
 struct naming;
 
 /*
  * Of the processes that are targets (borrowed); `command`, if above 0, is the pid of a command that
- * will be started: what it starts is asked by naming_ask_again(). `*ret` is returned:
- * naming_free(). Returns 0, or -ENOMEM.
+ * will be started: what it starts is asked by naming_ask_again(). `wait` NULL: NAMING_ANSWER_MS and
+ * NAMING_LOOK_MS. `*ret` is returned: naming_free(). Returns 0, or -ENOMEM.
  */
-int naming_new(const struct session_targets *targets, pid_t command, struct naming **ret);
+int naming_new(const struct session_targets *targets, pid_t command, const struct naming_wait *wait,
+               struct naming **ret);
 struct naming *naming_free(struct naming *naming);
 
 /*
