@@ -136,7 +136,8 @@ struct sample_facts {
 #define PACKAGES_MAX 12
 struct made_facts {
     pid_t pid;
-    bool is_own;       /* the caller's uid runs it, in the caller's mount namespace */
+    bool is_own;       /* the caller's uid runs it, in the caller's mount namespace, and no other
+                          user can replace the tool beside it */
     size_t runtime;    /* of the table of runtimes */
     bool is_named;     /* but Java without frame pointers */
     bool lacks_frames; /* Java without frame pointers */

@@ -136,6 +136,35 @@ static bool is_own(const struct scan *scan, pid_t pid, uid_t uid)
            memcmp(own, its, (size_t)own_bytes) == 0;
 }
 
+/* Whether no other user can put something else at a path, which is whole and has no link in it. */
+static bool is_of_root_or_own(const char *path)
+{
+    char part[FILES_PATH_BYTES];
+    for (size_t i = 0; i <= strlen(path); i++) {
+        struct stat status;
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        (void)snprintf(part, sizeof part, "%.*s", i == 0 ? 1 : (int)i, path);
+        if (lstat(part, &status) < 0 || S_ISLNK(status.st_mode) ||
+            (status.st_uid != 0 && status.st_uid != geteuid()) ||
+            ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the tool beside a program may be named in a command: where there is none it is not. */
+static bool is_safe_tool(const struct scan *scan, const struct made_facts *made)
+{
+    char path[FILES_PATH_BYTES];
+    const char *tool = runtime_get(made->runtime)->running;
+    (void)snprintf(path, sizeof path, "%s%s/%s", scan->root, made->folder,
+                   tool == NULL ? "" : tool);
+    return tool == NULL || access(path, F_OK) < 0 || is_of_root_or_own(path);
+}
+
 /* A process whose mappings are looked through. */
 struct looked_at {
     uid_t uid;
@@ -195,6 +224,7 @@ static void judge_process(struct scan *scan, pid_t pid, const char *program)
                              ? 0
                              : slash - program),
                    program);
+    made.is_own = made.is_own && is_safe_tool(scan, &made);
     if (facts->unmapped_count < MADE_MAX) {
         facts->made[facts->unmapped_count] = made;
     }

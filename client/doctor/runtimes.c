@@ -95,17 +95,44 @@ static bool has_jitdump(const char *lines, pid_t inner)
     return false;
 }
 
+/* Whether the line that has `found` in it is of code. */
+static bool is_of_code(const char *lines, const char *found)
+{
+    const char *line = found;
+    while (line > lines && line[-1] != '\n') {
+        line--;
+    }
+    const char *rights = strchr(line, ' '); /* behind the addresses: " r-xp" */
+    return rights != NULL && strnlen(rights, 4) == 4 && rights[3] == 'x';
+}
+
+/* Where the code of a library is mapped: of that name, which a version may follow. A file of a
+ * longer name, or one that is mapped to be read, is any file. NULL: nowhere. */
+static const char *find_library(const char *lines, const char *library)
+{
+    const size_t bytes = strlen(library);
+    const bool is_prefix = library[bytes - 1] == '.'; /* the version is in the name */
+    for (const char *found = strstr(lines, library); found != NULL;
+         found = strstr(found + 1, library)) {
+        const char *behind = found + bytes;
+        const bool has_version = behind[0] == '.' && behind[1] >= '0' && behind[1] <= '9';
+        const bool is_whole = *behind == '\n' || *behind == '\0' ||
+                              strncmp(behind, " (deleted)", strlen(" (deleted)")) == 0;
+        if (found > lines && found[-1] == '/' && (is_prefix || has_version || is_whole) &&
+            is_of_code(lines, found)) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
 void runtime_mappings_take(struct runtime_mappings *mappings, const char *lines)
 {
     size_t end = mappings->has_library ? mappings->library : RUNTIMES;
     mappings->has_dump = mappings->has_dump || has_jitdump(lines, mappings->inner);
     for (size_t i = 0; i < end; i++) {
-        char part[32] = "/";
-        if (runtimes[i].library == NULL) {
-            continue;
-        }
-        (void)strncat(part, runtimes[i].library, sizeof part - 2);
-        const char *found = strstr(lines, part);
+        const char *found =
+            runtimes[i].library == NULL ? NULL : find_library(lines, runtimes[i].library);
         if (found != NULL) {
             mappings->has_library = true;
             mappings->library = i;

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "naming_child.h"
+#include "own_map.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -38,6 +39,31 @@ static int become(uid_t uid, gid_t gid)
     return 0;
 }
 
+/* Asks a process whose map no other user can have made. One that was made here, and was not
+ * written, goes again. */
+static void ask(const struct naming_question *question, const struct naming_process *process,
+                uint64_t listen_ms, struct naming_answer *answer)
+{
+    bool is_new = false;
+    cleanup_(closep) int tmp = own_map_open_tmp(process->folder);
+    int r = tmp < 0 ? 0 : own_map_make(tmp, process->inner, process->uid, &is_new);
+    if (r == -EEXIST) {
+        (void)snprintf(answer->why, sizeof answer->why,
+                       "/tmp/perf-%d.map is there and is no file of its user's",
+                       (int)process->inner);
+    } else if (r == -EPERM) {
+        (void)snprintf(answer->why, sizeof answer->why,
+                       "other users can replace what is in its /tmp");
+    } else if (r < 0) {
+        (void)snprintf(answer->why, sizeof answer->why, "its map cannot be made: %s", strerror(-r));
+    } else {
+        question->ask(process, listen_ms, answer);
+    }
+    if (is_new && !answer->is_done) {
+        own_map_drop_empty(tmp, process->inner);
+    }
+}
+
 static void run_child(const struct naming_question *question, uint64_t listen_ms, int fd)
 {
     struct naming_answer answer = {0};
@@ -52,7 +78,7 @@ static void run_child(const struct naming_question *question, uint64_t listen_ms
         /* Changing the user has taken this back. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (naming_process_confirm(&question->process, &now)) {
-            question->ask(&now, listen_ms, &answer);
+            ask(question, &now, listen_ms, &answer);
         } else {
             (void)snprintf(answer.why, sizeof answer.why,
                            "it has ended or has another user since it was looked at");

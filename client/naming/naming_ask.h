@@ -37,6 +37,7 @@ struct naming_question {
     struct naming_answer answer; /* set by naming_ask_all() */
 };
 
-/* Asks all; returns after `answer_ms` at the latest. */
+/* Asks all, each with a map of its own user's in its /tmp (own_map.h); returns after `answer_ms` at
+ * the latest. */
 void naming_ask_all(struct naming_question *questions, size_t count,
                     const struct naming_wait *wait);

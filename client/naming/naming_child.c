@@ -46,6 +46,7 @@ void naming_child_begin(int *kept, size_t kept_count)
     }
     (void)close_range(next, ~0U, 0);
     reset_signals();
+    (void)setpgid(0, 0); /* a Ctrl-C at the terminal is not for it: it has something to put back */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 

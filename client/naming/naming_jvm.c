@@ -4,9 +4,11 @@
  * Asks a HotSpot virtual machine to write its perf map, as `jcmd PID Compiler.perfmap` does. Its
  * thread for that, and the socket, are there once a tool has come. The first one leaves a file
  * `.attach_pidN` in the machine's folder, and sends SIGQUIT. That ends a process that does not
- * catch it, so it is sent to one that does, and by a descriptor that is of this process alone. A
- * machine that lets no tool attach takes the signal for a question after its threads, and prints
- * them on the program's standard output: it is looked for first, and left alone.
+ * catch it, and many a server that does takes it for the request to end. So it is sent to one that
+ * has the thread with which a virtual machine takes signals, and by a descriptor that is of this
+ * process alone. A machine that lets no tool attach takes the signal for a question after its
+ * threads, and prints them on the program's standard output: it is looked for first, and left
+ * alone.
  */
 #include "naming_ask.h"
 
@@ -18,6 +20,7 @@
 #include "runtimes.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,6 +33,8 @@
 #define NAME_BYTES      ((size_t)64)
 #define TEXTS_BYTES     ((size_t)2 << 20) /* as the kernel allows by default */
 #define REPLY_BYTES     ((size_t)4096)
+#define TASKS_MAX       65536
+#define SIGNAL_THREAD   "Signal Dispatch" /* of "Signal Dispatcher" what the kernel keeps */
 #define NO_TOOLS        "-XX:+DisableAttachMechanism"
 #define CATCHES(signal) (UINT64_C(1) << ((signal)-1))
 
@@ -111,6 +116,28 @@ static bool refuses_tools(const struct naming_process *process)
     return refuses;
 }
 
+/* Whether it has the thread that takes SIGQUIT for the machine; none with -Xrs. */
+static bool has_signal_thread(const struct naming_process *process)
+{
+    bool is_found = false;
+    const struct dirent *entry = NULL;
+    int fd = openat(process->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+    if (tasks == NULL) {
+        close_fd(fd);
+        return false;
+    }
+    for (size_t i = 0; i < TASKS_MAX && !is_found && (entry = readdir(tasks)) != NULL; i++) {
+        char name[sizeof entry->d_name + 16];
+        char comm[32];
+        (void)snprintf(name, sizeof name, "task/%s/comm", entry->d_name);
+        is_found = naming_process_read(process, name, comm, sizeof comm) > 0 &&
+                   strcmp(comm, SIGNAL_THREAD "\n") == 0;
+    }
+    (void)closedir(tasks);
+    return is_found;
+}
+
 /* Has the machine listen: by the file, and the signal. Returns whether the socket is there; else
  * the answer says why not. */
 static bool attach(const struct naming_process *process, const struct places *places,
@@ -128,6 +155,11 @@ static bool attach(const struct naming_process *process, const struct places *pl
     if ((now.caught & CATCHES(SIGQUIT)) == 0) {
         (void)snprintf(answer->why, sizeof answer->why,
                        "it does not catch SIGQUIT, which would end it");
+        return false;
+    }
+    if (!has_signal_thread(process)) {
+        (void)snprintf(answer->why, sizeof answer->why,
+                       "it has no thread '" SIGNAL_THREAD "', so SIGQUIT is not sent (-Xrs?)");
         return false;
     }
     int folder = leave_file(places, &is_own);

@@ -3,10 +3,10 @@
 What passes for a virtual machine of Java: asked_names.py LIBRARY KIND. It has a file mapped that is called libjvm.so, and
 listens where tools attach, after SIGQUIT. KIND is what it does then (asked_names.sh).
 """
-import mmap, os, signal, socket, struct, sys, time
+import ctypes, mmap, os, signal, socket, struct, sys, threading, time
 
 library, kind = sys.argv[1:]
-mapped = mmap.mmap(os.open(library, os.O_RDONLY), 0, prot=mmap.PROT_READ)
+mapped = mmap.mmap(os.open(library, os.O_RDONLY), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC)
 path = f"/tmp/.java_pid{os.getpid()}"
 
 
@@ -29,7 +29,9 @@ def serve(listener):
         print("asked by", uid, gid, flush=True)
         try:
             connection.recv(4096)
-            if kind in ("good", "other"):
+            if kind == "planted":
+                open(f"/tmp/perf-{os.getpid()}.map", "w", encoding="ascii").write("1 1 x\n")
+            if kind in ("good", "other", "planted"):
                 connection.sendall(b"0\nCommand executed successfully\n")
             elif kind == "refuses":
                 connection.sendall(b"1\n\x1b[31mno\x07\n")
@@ -50,6 +52,18 @@ if os.fork() == 0:  # has samples, and ends with the other
         os.unlink(path)
     os._exit(0)
 
+
+
+def take_signals():
+    ctypes.CDLL(None).prctl(15, b"Signal Dispatcher", 0, 0, 0)
+    time.sleep(1e9)
+
+
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+if kind != "server":
+    threading.Thread(target=take_signals, daemon=True).start()
+    while not any(open(f"/proc/self/task/{task}/comm", encoding="ascii").read() == "Signal Dispatch\n" for task in os.listdir("/proc/self/task")):
+        time.sleep(0.01)
 foreign = None
 if kind == "foreign":
     # The socket of a child, in the name of this process.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `record --names` asks what passes for a virtual machine (asked_names.py): one that answers, one that answers without an
-# end, one that refuses, one whose socket is another's, one that SIGQUIT would end, one that lets no tool attach, and one
-# that never answers. Each has its sentence, none is ended, and none keeps `record`. A process of another user is left
+# end, one that refuses, one whose socket is another's, one that SIGQUIT would end, one that takes it for something else, one
+# that lets no tool attach, one whose map another user has in hand, and one that never answers. Each has its sentence, none is ended, and none keeps `record`. A process of another user is left
 # alone, and asked as that user where root asks. What a command starts finds its switches in the environment, and keeps
 # those that it has.
 #
@@ -21,7 +21,7 @@ machine() { # NAME: in PID_NAME
     wait_until 20 grep -q ready "$WORK/$1.out" || fail "$1 does not run"
 }
 declare -A pids
-for kind in good endless refuses foreign bare silent; do
+for kind in good endless refuses foreign bare silent server planted; do
     machine "$kind"
 done
 machine closed env JAVA_TOOL_OPTIONS=-XX:+DisableAttachMechanism
@@ -39,14 +39,23 @@ ask() {
     done
     "$BUILD_DIR/bin/naming_probe" "${asked[@]}" 2>"$WORK/said" || fail "naming_probe: $(cat "$WORK/said")"
 }
-ask good endless refuses foreign bare closed
+# Another user was there before, with a link to a file of this one's in the name of the map.
+echo precious >"$WORK/precious"
+planter=()
+[ "$(id -u)" -ne 0 ] || planter=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+"${planter[@]}" ln -s "$WORK/precious" "/tmp/perf-${pids[planted]}.map" || fail "no link can be made"
+ask good endless refuses foreign bare closed server planted
+said server "has written no map: it has no thread 'Signal Dispatch', so SIGQUIT is not sent (-Xrs?)"
+said planted "has written no map: /tmp/perf-${pids[planted]}.map is there and is no file of its user's"
+[ "$(cat "$WORK/precious")" = precious ] || fail "a file was written through another's link"
+rm "/tmp/perf-${pids[planted]}.map"
 said good "has written its map"
 said endless "has written no map: its answer is no virtual machine's"
 said refuses "has written no map: it has no Compiler.perfmap, which Java has from 17 on: '?[31mno?'"
 said foreign "has written no map: its socket for tools is of no use: Operation not permitted"
 said bare "has written no map: it does not catch SIGQUIT, which would end it"
 said closed "has written no map: it was started with -XX:+DisableAttachMechanism"
-[ "$(grep -c "names:" "$WORK/said")" -eq 6 ] || fail "more is said: $(cat "$WORK/said")"
+[ "$(grep -c "names:" "$WORK/said")" -eq 8 ] || fail "more is said: $(cat "$WORK/said")"
 grep -q '^ShdPnd:[[:space:]]*0*$' "/proc/${pids[closed]}/status" || fail "closed was sent a signal"
 grep -qx "asked by $(id -u) $(id -g)" "$WORK/good.out" || fail "good: $(cat "$WORK/good.out")"
 
@@ -59,7 +68,8 @@ said silent "has written no map: it did not answer in time"
 for kind in "${!pids[@]}"; do
     said "$kind" "has written "
 done
-[ "$(grep -c "names:" "$WORK/said")" -eq 7 ] || fail "more is said: $(cat "$WORK/said")"
+[ "$(grep -c "names:" "$WORK/said")" -eq 9 ] || fail "more is said: $(cat "$WORK/said")"
+rm -f "/tmp/perf-${pids[planted]}.map"
 kill -0 "${pids[@]}" || fail "a process was ended"
 left=$(find /tmp -maxdepth 1 -name '.attach_pid*' | grep -E "pid($(IFS='|' && echo "${pids[*]}"))\$")
 [ -z "$left" ] || fail "files are left: $left"

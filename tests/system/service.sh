@@ -58,10 +58,10 @@ is_in_its_group() {
     lab grep -q cpt-user.service "/proc/$pid/cgroup"
 }
 has_run_in_it() {
-    [ "$(lab awk '{ print $14 + $15 }' "/proc/$pid/stat")" -ge "$until" ]
+    [ "$(lab awk '{ print $14 + $15 }' "/proc/$pid/stat")" -ge "$due_ticks" ]
 }
 wait_until 20 is_in_its_group || fail "alice's manager leaves its program in $(lab cat "/proc/$pid/cgroup")"
-until=$(($(lab awk '{ print $14 + $15 }' "/proc/$pid/stat") + 10))
+due_ticks=$(($(lab awk '{ print $14 + $15 }' "/proc/$pid/stat") + 10))
 wait_until 20 has_run_in_it || fail "the program of alice's manager hardly runs"
 own_manager systemctl --user stop cpt-user || fail "systemctl --user stop"
 alice profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"

@@ -175,9 +175,9 @@ TEST_WITH(finds_programs_that_do_not_name_their_code, make_root, remove_root)
     struct program_facts facts;
     put_process("10", JVM, "java");
     put_process("11", JVM, "java -XX:+PreserveFramePointer");
-    put("/proc/11/root/tmp/perf-7.map", "");
+    put("/proc/11/root/tmp/perf-7.map", "1 1 f\n");
     put_process("12", JVM, "java");
-    put("/proc/12/root/tmp/perf-7.map", "");
+    put("/proc/12/root/tmp/perf-7.map", "1 1 f\n");
     put_process("13", "", "bash");
     gather_programs(root, &facts);
     assert_string_equal(facts.why, "");
@@ -208,8 +208,8 @@ TEST_WITH(follows_no_link_to_a_map_out_of_a_process_root, make_root, remove_root
 {
     struct program_facts facts;
     char outside[256];
-    put("/outside/perf-7.map", "");
-    put("/proc/14/root/inside/perf-7.map", "");
+    put("/outside/perf-7.map", "1 1 f\n");
+    put("/proc/14/root/inside/perf-7.map", "1 1 f\n");
     put_process("13", JVM, "java");
     (void)snprintf(outside, sizeof outside, "%s/outside", root);
     put_link("/proc/13/root/tmp", outside);

@@ -144,6 +144,15 @@ TEST(knows_runtimes_by_name_and_by_library)
         {"java", "", NULL}, /* it runs no machine yet */
         {"java", "7f00-7f01 r-xp 0 08:01 1 /usr/lib/jvm/lib/server/libjvm.so\n", "Java"},
         {"launcher", "7f00-7f01 r-xp 0 08:01 1 /opt/x/libcoreclr.so\n", ".NET"},
+        {"launcher", "7f00-7f01 r-xp 0 08:01 1 /opt/x/libjvm.so (deleted)\n", "Java"},
+        {"launcher", "7f00-7f01 r-xp 0 08:01 1 /usr/lib/libnode.so.108\n", "Node.js"},
+        /* What a server has mapped that serves files. */
+        {"server", "7f00-7f01 r-xp 0 08:01 1 /srv/libjvm.so.mp3\n", NULL},
+        {"server", "7f00-7f01 r--p 0 08:01 1 /srv/libjvm.so\n", NULL},
+        {"server", "7f00-7f01 r-xp 0 08:01 1 /srv/notlibjvm.so\n", NULL},
+        {"server",
+         "7f00-7f01 r--p 0 08:01 1 /srv/libjvm.so\n7f02-7f03 r-xp 0 08:01 1 /lib/libjvm.so\n",
+         "Java"},
         {"python3.11", "", NULL},
         {"python3.12", "", "Python"},
         {"python3", "7f00-7f01 r-xp 0 08:01 1 /usr/lib/libpython3.13.so.1.0\n", "Python"},

@@ -103,7 +103,7 @@ static void begin_machines(pid_t pids[MACHINES])
     *slash = '/';
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0755);
     assert_int_equal(ftruncate(fd, 4096), 0);
-    void *library = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *library = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
     assert_ptr_not_equal(library, MAP_FAILED);
     for (size_t i = 0; i < MACHINES; i++) {
         pids[i] = begin_child();

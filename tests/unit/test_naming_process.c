@@ -117,7 +117,7 @@ static void look_like_java(void)
 {
     int fd = open("libjvm.so", O_RDWR | O_CREAT | O_CLOEXEC, 0755);
     if (fd < 0 || ftruncate(fd, 4096) < 0 ||
-        mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
+        mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
         _exit(1);
     }
     (void)unlink("libjvm.so");
@@ -395,6 +395,7 @@ TEST(looks_at_no_more_when_the_patience_is_over)
 
 static void be_nobody_that_catches_quit(void)
 {
+    (void)prctl(PR_SET_NAME, "Signal Dispatcher");
     catch_quit();
     become_nobody();
     (void)prctl(PR_SET_DUMPABLE, 1); /* as an exec does: its own user may look at it */
@@ -405,7 +406,49 @@ static void plant(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     assert_true(fd >= 0);
+    assert_int_equal(write(fd, "\n", 1), 1);
     (void)close(fd);
+}
+
+static void expect_made(const char *path, uid_t uid, int result, bool is_new)
+{
+    bool is_made = !is_new;
+    int tmp = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(tmp >= 0);
+    assert_int_equal(own_map_make(tmp, 7, uid, &is_made), result);
+    assert_int_equal(is_made, is_new);
+    (void)close(tmp);
+}
+
+TEST_WITH(makes_a_map_where_no_other_user_can_replace_it, make_folder, remove_folder)
+{
+    const uid_t own = geteuid();
+    assert_int_equal(mkdir("tmp", 0700), 0);
+    assert_int_equal(chmod("tmp", 0777), 0);
+    expect_made("tmp", own, -EPERM, false);
+    assert_int_equal(chmod("tmp", 01777), 0);
+    expect_made("tmp", own, 0, true);
+    expect_made("tmp", own, 0, false);
+    assert_int_equal(link("tmp/perf-7.map", "tmp/other"), 0);
+    expect_made("tmp", own, -EEXIST, false);
+    assert_int_equal(unlink("tmp/perf-7.map"), 0);
+    assert_int_equal(symlink("other", "tmp/perf-7.map"), 0);
+    expect_made("tmp", own, -EEXIST, false);
+    assert_int_equal(unlink("tmp/perf-7.map"), 0);
+    assert_int_equal(mkfifo("tmp/perf-7.map", 0600), 0);
+    expect_made("tmp", own, -EEXIST, false);
+    assert_int_equal(unlink("tmp/perf-7.map"), 0);
+    plant("tmp/perf-7.map");
+    expect_made("tmp", own + 1, -EEXIST, false);
+    int tmp = open("tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    own_map_drop_empty(tmp, 7);
+    assert_int_equal(access("tmp/perf-7.map", F_OK), 0);
+    assert_int_equal(truncate("tmp/perf-7.map", 0), 0);
+    own_map_drop_empty(tmp, 7);
+    assert_int_not_equal(access("tmp/perf-7.map", F_OK), 0);
+    (void)close(tmp);
+    assert_int_equal(unlink("tmp/other"), 0);
+    assert_int_equal(rmdir("tmp"), 0);
 }
 
 TEST_WITH(believes_no_map_of_another_user, make_folder, remove_folder)
@@ -459,10 +502,17 @@ TEST_WITH(leaves_a_file_beside_those_of_another_user, make_folder, remove_folder
     end(&child);
 }
 
+/* Its map is there, but nothing else can be made in its /tmp. */
 static void be_nobody_without_a_place_for_files(void)
 {
+    char path[48];
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
     if (mkdir("root", 0755) < 0 || mkdir("root/tmp", 0755) < 0 || chroot("root") < 0 ||
         chdir("/") < 0) {
+        _exit(1);
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 || fchown(fd, NOBODY, NOBODY) < 0) {
         _exit(1);
     }
     be_nobody_that_catches_quit();
@@ -471,15 +521,18 @@ static void be_nobody_without_a_place_for_files(void)
 TEST_WITH(says_why_no_file_can_be_left, make_folder, remove_folder)
 {
     struct naming_question question = {.ask = naming_jvm_ask};
+    char map[48];
     if (geteuid() != 0) {
         skip();
     }
     struct child child = begin(be_nobody_without_a_place_for_files, do_nothing);
+    (void)snprintf(map, sizeof map, "root/tmp/perf-%d.map", (int)child.pid);
     assert_true(naming_process_open(child.pid, &question.process));
     naming_ask_all(&question, 1, &patient);
     assert_string_equal(question.answer.why, "no file can be left for it: Permission denied");
     naming_process_close(&question.process);
     end(&child);
+    assert_int_equal(unlink(map), 0);
     assert_int_equal(rmdir("root/tmp"), 0);
     assert_int_equal(rmdir("root"), 0);
 }

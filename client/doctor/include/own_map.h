@@ -14,5 +14,15 @@
  * -1 with errno. */
 int own_map_open_tmp(int process_folder);
 
-/* Whether a file of that user is there. `inner` is the pid of the process in its own namespace. */
+/* Whether a file of that user is there, with something in it. `inner` is the pid of the process in its own namespace. */
 bool own_map_is_there(int process_folder, pid_t inner, uid_t uid);
+
+/*
+ * Makes the map of a process in `tmp`, empty, as the user that the caller is, unless that user has
+ * one there already. Returns 0; -EEXIST: something else has its name; -EPERM: the folder lets other
+ * users replace it; or -errno. `*ret_is_new` is whether it was made.
+ */
+int own_map_make(int tmp, pid_t inner, uid_t uid, bool *ret_is_new);
+
+/* Removes it if nothing was written to it. */
+void own_map_drop_empty(int tmp, pid_t inner);
