@@ -2,11 +2,13 @@
 
 /*
  * A pipe that the handler writes to. The variables of this file are its only state, and they are
- * here because a signal handler has no argument to find them through.
+ * here because a signal handler has no argument to find them through. The handler runs with all of
+ * its signals blocked, so it is never interrupted by itself.
  */
 #include "record_signals.h"
 
 #include "cleanup.h"
+#include "clock.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,12 +16,17 @@
 
 #define TAKEN_COUNT (sizeof taken / sizeof taken[0])
 
+/* From the first signal on. One request may arrive twice: timeout(1) signals its child and then its
+ * process group, and a terminal may send what a parent sends too. */
+#define REPEATED_NS (1 * NS_PER_S)
+
 static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
 static struct sigaction before[TAKEN_COUNT];
 static int pipe_fds[2] = {-1, -1};
 static const char *words;
 static volatile sig_atomic_t ending;
-static bool shields_from_terminal; /* SIGINT was ignored */
+static volatile uint64_t ending_ns; /* when that was set; of the handler alone */
+static bool shields_from_terminal;  /* SIGINT was ignored */
 
 /* Sent by kill() and its like, which a terminal's driver is not. */
 static bool is_sent_by_process(const siginfo_t *info)
@@ -35,12 +42,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (number == SIGINT && shields_from_terminal && !is_sent_by_process(info)) {
         return;
     }
-    if (number != SIGCHLD && ending != 0) {
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (number != SIGCHLD && ending != 0 && now_ns - ending_ns >= REPEATED_NS) {
         (void)!write(STDERR_FILENO, words, strlen(words));
         _exit(EXIT_FAILURE);
     }
-    if (number != SIGCHLD) {
+    if (number != SIGCHLD && ending == 0) {
         ending = 1;
+        ending_ns = now_ns;
     }
     (void)!write(pipe_fds[1], &byte, 1);
     errno = saved_errno;
@@ -56,6 +65,9 @@ int record_signals_take(const char *last_words, int *ret_fd)
     }
     action.sa_sigaction = on_signal;
     (void)sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < TAKEN_COUNT; i++) {
+        (void)sigaddset(&action.sa_mask, taken[i]);
+    }
     for (size_t i = 0; i < TAKEN_COUNT; i++) {
         if (sigaction(taken[i], NULL, &before[i]) < 0) {
             return -errno;

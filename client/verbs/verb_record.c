@@ -69,7 +69,7 @@ static const struct command_line line = {
             "that -p and -t name. With CMD, only it and its children are recorded; it runs as\n"
             "you, here and now.\n",
     .more_help =
-        "A second Ctrl-C ends profctl without waiting for the daemon.\n"
+        "Another Ctrl-C, a second later or more, ends profctl without the daemon.\n"
         "An existing FILE is kept as FILE.old. Without a sample FILE is not touched, and\n"
         "the exit status is 1. Otherwise it is that of CMD: 128 + N when signal N ended\n"
         "it, 127 when it is not found, 126 when it cannot be executed.\n\n" BOOKS_PRINT_HELP,
