@@ -418,8 +418,10 @@ static int conclude(struct recording *recording)
         (void)complain("record: there was not enough memory for all packets for Perfetto; the "
                        "recording is whole");
     }
-    bool has_failed = outcome.is_empty || recording->scan.fault.code != 0;
-    return has_failed && status == EXIT_DONE ? EXIT_FAILED : status;
+    int own_status = recording->scan.fault.code != 0 ? EXIT_FAILED
+                     : outcome.is_empty              ? EXIT_NO_SAMPLE
+                                                     : EXIT_DONE;
+    return status == EXIT_DONE ? own_status : status;
 }
 
 int record_run(const struct record_request *request, bool *ret_is_saved)

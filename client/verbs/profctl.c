@@ -62,7 +62,8 @@ static int print_help(void)
                  "  profctl --version     prints the version\n\n"
                  "The daemon is asked at --socket PATH, else at CPU_PROFILERD_SOCKET, else at\n"
                  "/run/cpu-profilerd/control.sock.\n"
-                 "Exit status: 0 done, 1 failed, 2 wrong usage; 3 of diff --fail-above.\n");
+                 "Exit status: 0 done, 1 failed, 2 wrong usage; 3 of diff --fail-above; 4 of\n"
+                 "record without a sample.\n");
     return EXIT_DONE;
 }
 

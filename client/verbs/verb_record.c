@@ -71,7 +71,7 @@ static const struct command_line line = {
     .more_help =
         "Another Ctrl-C, a second later or more, ends profctl without the daemon.\n"
         "An existing FILE is kept as FILE.old. Without a sample FILE is not touched, and\n"
-        "the exit status is 1. Otherwise it is that of CMD: 128 + N when signal N ended\n"
+        "the exit status is 4. Otherwise it is that of CMD: 128 + N when signal N ended\n"
         "it, 127 when it is not found, 126 when it cannot be executed.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .elsewhere = record_perf_options,

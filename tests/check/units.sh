@@ -70,6 +70,13 @@ PYTHON
 }
 [ -z "$(unheld cpu-profilerd.service)" ] || complain "cpu-profilerd.service: $(unheld cpu-profilerd.service)"
 
+# What cpu-profilerd-record(8) says of tries, which no test can wait for: each minute, 20 times, in less than the hour of
+# the timer; and what is no failure.
+for line in RestartSec=60 StartLimitBurst=20 StartLimitIntervalSec=50min SuccessExitStatus=4 RestartPreventExitStatus=78; do
+    grep -qx "$line" cpu-profilerd-record@.service || complain "cpu-profilerd-record@.service: has no $line"
+done
+grep -q 'EXIT_NO_SAMPLE = 4,' "$SOURCE_DIR/client/cli/include/options.h" || complain "cpu-profilerd-record@.service: 4 is no status of record"
+
 # What it would find: an unknown setting, and a right too many.
 sed -i 's/^MemorySwapMax=0/MemorySwapMax=1G/; s/^SystemCallFilter=/&@debug /' cpu-profilerd.service
 [[ $(unheld cpu-profilerd.service) == MemorySwapMax=0*ptrace* ]] || complain "the check itself: it misses a setting: $(unheld cpu-profilerd.service)"

@@ -136,11 +136,11 @@ cmp "$WORK/copy.fxt" "$WORK/one.fxt.old" || fail "the file that was replaced is 
 cmp -s "$WORK/copy.fxt" "$WORK/one.fxt" && fail "nothing was replaced"
 grep -q "^what $WORK/one.fxt was before is $WORK/one.fxt.old now\$" "$WORK/err" || fail "record does not say where the old file is: $(cat "$WORK/err")"
 cp "$WORK/one.fxt" "$WORK/copy.fxt"
-expect_status 1 profctl record -d 0.2 --comm no-such-name -o "$WORK/one.fxt" >/dev/null 2>"$WORK/err"
+expect_status 4 profctl record -d 0.2 --comm no-such-name -o "$WORK/one.fxt" >/dev/null 2>"$WORK/err"
 grep -q "^profctl: no process matched --comm 'no-such-name'; nothing was recorded; $WORK/one.fxt is unchanged\$" "$WORK/err" ||
     fail "an empty recording says: $(cat "$WORK/err")"
 cmp "$WORK/copy.fxt" "$WORK/one.fxt" || fail "an empty recording has replaced one"
-expect_status 1 profctl record -d 0.2 -p "$idle" -o "$WORK/none.fxt" >/dev/null 2>"$WORK/err"
+expect_status 4 profctl record -d 0.2 -p "$idle" -o "$WORK/none.fxt" >/dev/null 2>"$WORK/err"
 grep -q "^profctl: -p $idle did not run; nothing was recorded; $WORK/none.fxt is not written\$" "$WORK/err" ||
     fail "a recording of an idle process says: $(cat "$WORK/err")"
 [ ! -e "$WORK/none.fxt" ] || fail "an empty recording has been written"

@@ -154,7 +154,7 @@ wait_until 20 recording_ended "$recorder" || fail "the recording does not end"
 [ "$(lab systemctl show "$recorder" -p Result --value)" = success ] || fail "the recording failed: $(lab journalctl --no-pager -u "$recorder")"
 folder=/var/lib/cpu-profilerd/hourly
 # One that meets another recording is tried again, and one without an end is not begun.
-lab sh -c "mkdir -p /etc/systemd/system/$recorder.d; printf '[Service]\nRestartSec=1\n' >/etc/systemd/system/$recorder.d/soon.conf; systemctl daemon-reload"
+lab sh -c "mkdir -p /etc/systemd/system/$recorder.d; printf '[Unit]\nStartLimitBurst=1000\n[Service]\nRestartSec=1\n' >/etc/systemd/system/$recorder.d/soon.conf; systemctl daemon-reload"
 is_tried_again() {
     [ "$(lab systemctl show "$recorder" -p NRestarts --value)" -ge 1 ]
 }
@@ -179,5 +179,11 @@ lab systemctl start "$recorder" && wait_until 20 recording_ended "$recorder" || 
 lab sh -c "ls $folder" >"$WORK/rotated"
 [ "$(wc -l <"$WORK/rotated")" -eq 24 ] || fail "24 are kept, not: $(cat "$WORK/rotated")"
 [ "$(grep -c -v 2020 "$WORK/rotated")" -eq 2 ] || fail "the newest are not kept: $(cat "$WORK/rotated")"
+# One whose targets do not run makes none, which is no failure.
+lab sh -c "echo '{\"max_duration_s\": 1, \"targets\": {\"comms\": [\"no-such-name\"]}}' >/etc/cpu-profilerd/record/hourly.json"
+lab systemctl start "$recorder" && wait_until 20 recording_ended "$recorder" || fail "a recording without targets is tried again"
+[ "$(lab systemctl show "$recorder" -p Result --value)" = success ] || fail "a recording without targets is a failure: $(lab journalctl --no-pager -u "$recorder")"
+lab journalctl --no-pager -u "$recorder" | grep -q 'hourly.json asks for has run; nothing was recorded' || fail "it is not said that nothing was recorded"
+lab sh -c "ls $folder" | cmp - "$WORK/rotated" || fail "a recording without targets is there"
 lab systemctl start cpu-profilerd-record@hourly.timer || fail "the timer does not start"
 lab systemctl list-timers --no-pager | grep -q "$recorder" || fail "the timer starts nothing"

@@ -17,6 +17,7 @@ enum exit_status {
     EXIT_FAILED = 1,
     EXIT_WRONG_USAGE = 2,
     EXIT_ABOVE_LIMIT = 3, /* of `diff --fail-above`: something grew more than was allowed */
+    EXIT_NO_SAMPLE = 4,   /* of `record`: all went well, and there was nothing to record */
 };
 
 /* What options_take() and its helpers return when the verb goes on; else an exit status. */
