@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # rotate NAME: lets the group read the recordings of NAME, which profctl makes for its user alone, hands new ones to
-# cpu-profilerd-push@NAME.service where that is configured, and removes all but the newest $KEEP.
+# cpu-profilerd-push@NAME.service where that is configured, and removes all but the newest $KEEP. What recordings that
+# failed have left (.partial-*) is kept and removed likewise, by itself: it takes no recording's place.
 set -eu
 cd "$STATE_DIRECTORY"
-find . -maxdepth 1 -type f -name "$1-*.fxt.gz" -exec chmod 640 {} +
+find . -maxdepth 1 -type f \( -name "$1-*.fxt.gz" -o -name "$1-*.fxt.gz.partial-*" \) -exec chmod 640 {} +
 
 # Copies go to a folder whose group is the sender's, as they do too. `.spooled` has the name of the last one. The sender
 # may write there: neither cp nor mv follows a link that it has put in their way.
@@ -35,6 +36,9 @@ if [ -e "/etc/cpu-profilerd/push/$1.conf" ]; then
     spool "$1" || true
 fi
 
-find . -maxdepth 1 -type f -name "$1-*.fxt.gz" | sort | head -n "-$KEEP" | while read -r recording; do
-    rm -- "$recording"
+# Names tell their time, so one that is still written is the newest.
+for ending in fxt.gz 'fxt.gz.partial-*'; do
+    find . -maxdepth 1 -type f -name "$1-*.$ending" | sort | head -n "-$KEEP" | while read -r recording; do
+        rm -- "$recording"
+    done
 done
