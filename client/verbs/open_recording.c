@@ -60,7 +60,7 @@ int open_recording(const char *path)
     }
     const char *name = slash == NULL ? path : slash + 1;
     struct flame_source sources[] = {{profile, name}, {waits, name}};
-    int save_status = save_file(page, false, print_page, sources);
+    int save_status = save_beside(page, print_page, sources);
     if (save_status != EXIT_DONE) {
         return save_status;
     }

@@ -3,6 +3,7 @@
 
 /*
  * Makes a page of a recording, beside it and with its name, ".html" in place of ".fxt" and ".gz",
- * and shows it in the browser. Complains, and returns an exit status.
+ * and shows it in the browser. A file of that name stays as FILE.html.old. Complains, and returns
+ * an exit status.
  */
 int open_recording(const char *path);

@@ -3,6 +3,7 @@
 /*
  * Saves what a verb prints. All errors of the stream are found at its end. What is saved can be
  * made again, so it replaces what was saved before; a recording cannot, and is replaced by nothing.
+ * A file that the user has not named is kept under another name.
  */
 #include "save.h"
 
@@ -14,7 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userdata)
+static int save(const char *path, bool is_gzip, bool leaves_old, save_print_fn *print,
+                void *userdata)
 {
     cleanup_(output_freep) struct output *output = NULL;
     struct fault fault = {0};
@@ -25,6 +27,9 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
     }
     if (output_open(path, &output, &fault) < 0) {
         return complain("%s", fault.text);
+    }
+    if (leaves_old) {
+        output_leave_old(output);
     }
     output_remove_on_signals(output);
     if (is_gzip && output_compress(output) < 0) {
@@ -38,7 +43,18 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
     if (output_finish(output, &fault) < 0) {
         return complain("%s", fault.text);
     }
+    output_print_old(stderr, output);
     return EXIT_DONE;
+}
+
+int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userdata)
+{
+    return save(path, is_gzip, false, print, userdata);
+}
+
+int save_beside(const char *path, save_print_fn *print, void *userdata)
+{
+    return save(path, false, true, print, userdata);
 }
 
 bool save_is_input(const char *input_path, const char *output_path)

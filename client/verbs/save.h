@@ -15,6 +15,9 @@ typedef int save_print_fn(FILE *file, void *userdata);
  * Complains, and returns an exit status.
  */
 int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userdata);
+/* The same for a path that the user has not named: what is there stays as PATH.old, which is said
+ * on standard error. */
+int save_beside(const char *path, save_print_fn *print, void *userdata);
 
 /* Whether the output would take the place of the recording; "-" is neither. */
 bool save_is_input(const char *input_path, const char *output_path);

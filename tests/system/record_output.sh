@@ -241,6 +241,11 @@ mkfifo "$WORK/opened"
 BROWSER=$WORK/browser profctl record --open -d 0.5 -o "$WORK/to open.fxt.gz" >"$WORK/out" 2>&1 || fail "record --open: $(cat "$WORK/out")"
 [ "$(timeout 60 cat "$WORK/opened")" = "$(realpath "$WORK")/to open.html" ] || fail "record --open opens another file"
 grep -q 'id="data">.' "$WORK/to open.html" || fail "record --open makes no page"
+# A file that has the page's name already was not named by the user, and is kept.
+echo 'a page of the user' >"$WORK/to open.html"
+BROWSER=true profctl record --open -d 0.5 -o "$WORK/to open.fxt.gz" >"$WORK/out" 2>&1 || fail "record --open: $(cat "$WORK/out")"
+[ "$(cat "$WORK/to open.html.old")" = 'a page of the user' ] || fail "record --open overwrites a page: $(ls "$WORK")"
+grep -qF "to open.html.old now" "$WORK/out" || fail "record --open does not say where the old page is: $(cat "$WORK/out")"
 ! BROWSER=$WORK/browser profctl record --open -d 0.5 --comm 'no such name' -o "$WORK/nothing.fxt" >"$WORK/out" 2>&1 ||
     fail "record --open without a sample succeeds"
 [ ! -e "$WORK/nothing.html" ] || fail "record --open makes a page of nothing"
