@@ -219,7 +219,7 @@ static int begin(struct recording *recording)
     }
     attach_print_remarks(recording->conn);
     if (!recording->request->is_json) {
-        record_opening_show(recording->request, config);
+        record_opening_show(recording->request, config, &recording->watch);
     }
     if (profctl_start(recording->conn, &fault) < 0) {
         return complain("session: %s", fault.text);

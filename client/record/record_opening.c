@@ -32,21 +32,20 @@ static void print_what(FILE *to, const struct record_request *request,
 }
 
 static void print_end(FILE *to, const struct record_request *request,
-                      const struct session_config *config)
+                      const struct target_watch *watch)
 {
     const char *who = request->command != NULL ? "it" : "they";
-    bool has_tasks = config->targets.pid_count + config->targets.tid_count > 0;
     if (request->duration_ns > 0) {
         (void)fprintf(to, ", for %.3g s%s", (double)request->duration_ns / 1e9,
                       request->command != NULL ? ", after which it may go on" : "");
-    } else if (request->command != NULL || has_tasks) {
+    } else if (request->command != NULL || watch->count > 0) {
         (void)fprintf(to, ", until %s end%s", who, request->command != NULL ? "s" : "");
     }
     (void)fputs("; Ctrl-C ends it\n", to);
 }
 
 static void print_line(FILE *to, const struct record_request *request,
-                       const struct session_config *config)
+                       const struct session_config *config, const struct target_watch *watch)
 {
     struct page page;
     struct page_text text;
@@ -57,12 +56,13 @@ static void print_line(FILE *to, const struct record_request *request,
         print_what(text.file, request, config);
         (void)fprintf(text.file, ", %.0f times a second on each CPU",
                       1e9 / (double)config->period_ns);
-        print_end(text.file, request, config);
+        print_end(text.file, request, watch);
         page_text_end(&text, &page, PAGE_PLAIN);
     }
 }
 
-void record_opening_show(const struct record_request *request, const char *config)
+void record_opening_show(const struct record_request *request, const char *config,
+                         const struct target_watch *watch)
 {
     struct session_config parsed;
     struct fault fault = {0};
@@ -73,7 +73,7 @@ void record_opening_show(const struct record_request *request, const char *confi
     FILE *file = progress.fd < 0 ? NULL : open_memstream(&line, &line_bytes);
     if (file != NULL) {
         if (session_config_parse(config, strlen(config), false, &parsed, &fault) == 0) {
-            print_line(file, request, &parsed);
+            print_line(file, request, &parsed, watch);
         }
         if (fclose(file) == 0) {
             record_progress_say(&progress, line);

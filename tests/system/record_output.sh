@@ -255,6 +255,11 @@ script -qec "profctl record -d 0.2 -o '$WORK/line.fxt' 2>&1" /dev/null </dev/nul
 grep -q '^recording the whole machine, [0-9]* times a second on each CPU, for 0.2 s;' "$WORK/out" || fail "it begins with: $(cat "$WORK/out")"
 script -qec "COLUMNS=200 profctl record -o '$WORK/line.fxt' -- true" /dev/null </dev/null >"$WORK/out"
 grep -q '^recording true, .*, until it ends; Ctrl-C ends it' "$WORK/out" || fail "with a command it begins with: $(cat "$WORK/out")"
+echo '{"max_duration_s": 1}' >"$WORK/second.json"
+script -qec "COLUMNS=200 profctl record -p $busy --config '$WORK/second.json' -o '$WORK/line.fxt'" /dev/null </dev/null >"$WORK/out"
+grep -q '^recording .* on each CPU, until they end; Ctrl-C ends it' "$WORK/out" || fail "with a target it begins with: $(cat "$WORK/out")"
+script -qec "COLUMNS=200 profctl record -p $busy --comm busy --config '$WORK/second.json' -o '$WORK/line.fxt'" /dev/null </dev/null >"$WORK/out"
+grep -q '^recording .* on each CPU; Ctrl-C ends it' "$WORK/out" || fail "where the end of a target ends nothing it begins with: $(cat "$WORK/out")"
 profctl record -d 0.2 -o "$WORK/line.fxt" >"$WORK/out" 2>&1
 ! grep -q '^recording ' "$WORK/out" || fail "a line for a terminal is in a file: $(cat "$WORK/out")"
 script -qec "stty cols 40; profctl record -d 0.2 -o '$WORK/line.fxt'" /dev/null </dev/null | tr -d '\r' >"$WORK/out"
