@@ -62,6 +62,7 @@ struct recording {
     char *last_words;
     uint64_t started_ns;
     uint64_t stopped_ns;
+    bool is_limited;     /* the session has limit_s() as its max_duration_s */
     bool targets_ended;  /* that ended the recording */
     bool has_ended;      /* nothing is left to be fetched */
     char stopped_by[16]; /* as Stop replied */
@@ -213,7 +214,8 @@ static int begin(struct recording *recording)
     if (status != EXIT_DONE) {
         return status;
     }
-    status = record_session_create(recording->conn, config, false, limit_s(recording->request));
+    status = record_session_create(recording->conn, config, false, limit_s(recording->request),
+                                   &recording->is_limited);
     if (status != EXIT_DONE) {
         return status;
     }
@@ -398,6 +400,7 @@ static int conclude(struct recording *recording)
         .child = &recording->child,
         .ended_targets = recording->targets_ended ? &recording->watch : NULL,
         .stopped_by = recording->stopped_by,
+        .is_limited = recording->is_limited,
         .output = recording->output,
         .size_bytes = output_size_bytes(recording->output),
         .sampled_ns = recording->stopped_ns - recording->started_ns,

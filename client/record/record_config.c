@@ -202,13 +202,16 @@ static char *add_limit(const char *config, uint64_t limit_s)
 }
 
 int record_session_create(struct profctl *conn, const char *config, bool is_detached,
-                          uint64_t limit_s)
+                          uint64_t limit_s, bool *ret_is_limited)
 {
     struct profctl_fault fault = {0};
     bool lacks_kernel = false;
     cleanup_(freep) char *limited = add_limit(config, limit_s);
     int r = record_session_try(conn, limited == NULL ? config : limited, is_detached, &lacks_kernel,
                                &fault);
+    if (ret_is_limited != NULL) {
+        *ret_is_limited = r == 0 && limited != NULL;
+    }
     /* The administrator's own limit is shorter, and holds without being asked for. */
     if (r < 0 && limited != NULL &&
         strncmp(fault.text, MAX_DURATION ":", strlen(MAX_DURATION ":")) == 0) {

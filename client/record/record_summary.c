@@ -71,8 +71,8 @@ static void complain_unseen_pids(const struct record_outcome *outcome)
     }
 }
 
-/* Complains about a recording that ended before its time. */
-static void complain_early_end(const struct record_outcome *outcome)
+/* Complains about a recording that did not end at its time. */
+static void complain_odd_end(const struct record_outcome *outcome)
 {
     static const struct {
         const char *by; /* what Stop replies */
@@ -82,6 +82,12 @@ static void complain_early_end(const struct record_outcome *outcome)
         {"max_duration", "the session's max_duration_s is over"},
         {"max_unread", "the session was not read for max_unread_s of daemon.json"},
     };
+    if (outcome->is_limited && strcmp(outcome->stopped_by, "max_duration") == 0) {
+        (void)complain("note: sampling went on for %.3f s, not %.3g s: profctl got no CPU in time, "
+                       "was stopped, or waited for what it writes to",
+                       length_s(outcome), (double)outcome->request->duration_ns / 1e9);
+        return;
+    }
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         if (strcmp(outcome->stopped_by, ends[i].by) == 0) {
             (void)complain("note: sampling ended by itself after %.3f s: %s", length_s(outcome),
@@ -101,7 +107,7 @@ static void complain_gaps(const struct record_outcome *outcome)
         (void)complain("warning: %" PRIu64 " of the %" PRIu64 " kept samples are not in this file",
                        kept - scan->sample_count, kept);
     }
-    complain_early_end(outcome);
+    complain_odd_end(outcome);
     complain_unseen_pids(outcome);
 }
 

@@ -24,6 +24,7 @@ struct record_outcome {
     const struct record_child *child;         /* .pid 0: no command */
     const struct target_watch *ended_targets; /* their end ended it; NULL: something else did */
     const char *stopped_by;                   /* as Stop replied */
+    bool is_limited; /* its max_duration_s is a limit of profctl's own, behind -d */
     const struct output *output;
     uint64_t size_bytes;
     uint64_t sampled_ns; /* from Start to Stop, as this client knows it */

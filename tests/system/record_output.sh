@@ -94,6 +94,28 @@ echo '{"max_duration_s": 1}' >"$WORK/short.json"
 profctl record --config "$WORK/short.json" -o "$WORK/short.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
 grep -qE "^profctl: note: sampling ended by itself after [0-9.]+ s: the session's max_duration_s is over\$" "$WORK/err" ||
     fail "record ends before its time and says: $(cat "$WORK/err")"
+# The daemon ends what profctl cannot: that is no max_duration_s of the user's.
+is_stopped() {
+    grep -q '^State:[[:space:]]*T' "/proc/$1/status"
+}
+for seconds in 1 4 16 64; do
+    run_in_background profctl record -d "$seconds" -o "$WORK/late.fxt" >"$WORK/out" 2>&1
+    recorder=$BACKGROUND_PID
+    wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/out")"
+    kill -STOP "$recorder"
+    wait_until 10 is_stopped "$recorder" || fail "record is not stopped"
+    # On a slow machine that may have been too late.
+    ! session_runs || break
+    kill -CONT "$recorder"
+    wait "$recorder"
+done
+while session_runs; do
+    sleep 0.2
+done
+kill -CONT "$recorder"
+wait "$recorder" || fail "record that was stopped: $(cat "$WORK/out")"
+grep -qE "^profctl: note: sampling went on for [0-9.]+ s, not $seconds s: profctl got no CPU in time, was stopped, " "$WORK/out" ||
+    fail "record was stopped, and says: $(cat "$WORK/out")"
 profctl record -d 0.5 -o "$WORK/asked.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record: $(cat "$WORK/err")"
 profctl report "$WORK/asked.fxt" >"$WORK/report" || fail "report"
 profctl dump --json "$WORK/asked.fxt" >"$WORK/dump" || fail "dump"

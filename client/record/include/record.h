@@ -66,10 +66,10 @@ int record_session_try(struct profctl *conn, const char *config, bool is_detache
                        bool *ret_lacks_kernel, struct profctl_fault *fault);
 
 /* The same, with a note of it. The session has `limit_s` as its max_duration_s (0: none), where the
- * config has none and the administrator allows so much. Returns an exit status, after a complaint.
- */
+ * config has none and the administrator allows so much: `*ret_is_limited` (may be NULL). Returns an
+ * exit status, after a complaint. */
 int record_session_create(struct profctl *conn, const char *config, bool is_detached,
-                          uint64_t limit_s);
+                          uint64_t limit_s, bool *ret_is_limited);
 
 /*
  * The options of each verb that makes a session, in its table; its request is a struct
