@@ -187,11 +187,13 @@ static void go_on_naming(struct recording *recording)
 }
 
 /* When the daemon ends the session that a client has not ended by then, since it gets no CPU. Not
- * sooner, since the time is what the buffers have room for. */
+ * sooner, since the time is what the buffers have room for. Nothing ends it while runtimes are
+ * asked for names. */
 static uint64_t limit_s(const struct record_request *request)
 {
     uint64_t duration_s = (request->duration_ns + NS_PER_S - 1) / NS_PER_S;
-    return duration_s == 0 ? 0 : duration_s + LATE_S;
+    uint64_t late_s = LATE_S + (request->names_code ? NAMING_MS / 1000 : 0);
+    return duration_s == 0 ? 0 : duration_s + late_s;
 }
 
 /* Makes the session and starts it, and the command with it. */

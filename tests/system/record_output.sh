@@ -120,6 +120,9 @@ profctl record -d 0.5 -o "$WORK/asked.fxt" >"$WORK/out" 2>"$WORK/err" || fail "r
 profctl report "$WORK/asked.fxt" >"$WORK/report" || fail "report"
 profctl dump --json "$WORK/asked.fxt" >"$WORK/dump" || fail "dump"
 grep -Eq '"max_duration_s": ?6[,}]' "$WORK/dump" || fail "the daemon was not told how long it is to record"
+profctl record --names -p "$busy" -d 0.5 -o "$WORK/names.fxt" >/dev/null 2>"$WORK/names.err" || fail "record --names: $(cat "$WORK/names.err")"
+profctl dump --json "$WORK/names.fxt" >"$WORK/dump" || fail "dump"
+grep -Eq '"max_duration_s": ?12[,}]' "$WORK/dump" || fail "the daemon ends what may still wait for the answers of runtimes"
 record_says='^([0-9]+ samples) in ([0-9.]+ s), '
 [[ $(head -n 1 "$WORK/out") =~ $record_says ]] || fail "record says: $(head -n 1 "$WORK/out")"
 told=$(head -n 2 "$WORK/report" | tr '\n' ' ')

@@ -22,6 +22,9 @@
 /* For looking at processes whose mappings and files do not answer, all together. */
 #define NAMING_LOOK_MS 4000
 
+/* Both. */
+#define NAMING_MS (NAMING_ANSWER_MS + NAMING_LOOK_MS)
+
 /*
  * How long is waited. A program that gets no CPU for so long has not answered, so tests of what
  * others answer give more.
@@ -46,8 +49,7 @@ struct naming *naming_free(struct naming *naming);
 
 /*
  * Asks all targets that run, and says of each on standard error what it did, or why it could not.
- * Returns after NAMING_ANSWER_MS and NAMING_LOOK_MS at the latest, whatever they do, and the time
- * to walk through /proc.
+ * Returns after NAMING_MS at the latest, whatever they do, and the time to walk through /proc.
  */
 void naming_ask(struct naming *naming);
 
