@@ -65,6 +65,8 @@ struct recording {
     bool is_limited;     /* the session has limit_s() as its max_duration_s */
     bool targets_ended;  /* that ended the recording */
     bool has_ended;      /* nothing is left to be fetched */
+    bool is_saved;       /* all of it is in its file */
+    bool is_closed;      /* the session */
     char stopped_by[16]; /* as Stop replied */
     struct record_progress progress;
 };
@@ -379,13 +381,12 @@ static int finish(struct recording *recording)
     if (!is_empty(recording) && output_finish(recording->output, &recording->output_fault) < 0) {
         return fail_half_way(recording, recording->output_fault.text);
     }
-    if (profctl_close(recording->conn, &fault) < 0) {
-        record_progress_clear(&recording->progress);
-        (void)complain("session: %s; the recording is whole", fault.text);
-        complain_still_runs(recording);
-        return EXIT_FAILED;
-    }
+    recording->is_saved = !is_empty(recording);
+    recording->is_closed = profctl_close(recording->conn, &fault) == 0;
     record_progress_clear(&recording->progress);
+    if (!recording->is_closed) {
+        (void)complain("session: %s; the recording is whole", fault.text);
+    }
     return EXIT_DONE;
 }
 
@@ -423,10 +424,10 @@ static int conclude(struct recording *recording)
         (void)complain("record: there was not enough memory for all packets for Perfetto; the "
                        "recording is whole");
     }
-    int own_status = recording->scan.fault.code != 0 ? EXIT_FAILED
-                     : outcome.is_empty              ? EXIT_NO_SAMPLE
-                                                     : EXIT_DONE;
-    return status == EXIT_DONE ? own_status : status;
+    if (status == EXIT_DONE && (recording->scan.fault.code != 0 || !recording->is_closed)) {
+        status = EXIT_FAILED;
+    }
+    return status == EXIT_DONE && outcome.is_empty ? EXIT_NO_SAMPLE : status;
 }
 
 int record_run(const struct record_request *request, bool *ret_is_saved)
@@ -448,7 +449,7 @@ int record_run(const struct record_request *request, bool *ret_is_saved)
     if (status == EXIT_DONE) {
         status = finish(&recording);
     }
-    *ret_is_saved = status == EXIT_DONE && !is_empty(&recording);
+    *ret_is_saved = recording.is_saved;
     if (status == EXIT_DONE) {
         status = conclude(&recording);
     }

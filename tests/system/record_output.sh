@@ -193,6 +193,37 @@ expect_json "$WORK/record.json" "d['samples'] > 0 and d['command']['status'] == 
     "record --json says: $(cat "$WORK/err")"
 expect_json "$WORK/record.json" "d['file'].endswith('status.fxt') and d['old_file'].endswith('status.fxt.old')" "record --json names other files"
 
+# What has been written is a recording, also where the session cannot be closed then: the command's status is not lost,
+# and the recording is shown. Between the two is what ends the connection in place of Close.
+cat >"$WORK/relay.py" <<'PYTHON'
+import os, select, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+print("listening", flush=True)
+while True:
+    client, _ = listener.accept()
+    daemon = socket.socket(socket.AF_UNIX)
+    daemon.connect(sys.argv[2])
+    is_open = True
+    while is_open:
+        for source in select.select([client, daemon], [], [])[0]:
+            data, fds, _, _ = socket.recv_fds(source, 1 << 20, 4)
+            is_open = is_open and data != b"" and b".Close" not in data
+            if is_open:
+                socket.send_fds(daemon if source is client else client, [data], fds)
+            for fd in fds:
+                os.close(fd)
+    client.close()
+    daemon.close()
+PYTHON
+run_in_background python3 "$WORK/relay.py" "$WORK/relay.sock" "$CPU_PROFILERD_SOCKET" >"$WORK/relay.out"
+wait_until 20 grep -q listening "$WORK/relay.out" || fail "nothing is between profctl and the daemon"
+expect_status 1 profctl record -d 0.2 --socket "$WORK/relay.sock" -o "$WORK/unclosed.fxt" >"$WORK/out" 2>"$WORK/err"
+grep -q '; the recording is whole$' "$WORK/err" && grep -q ' samples in ' "$WORK/out" || fail "of a session that cannot be closed record says: $(cat "$WORK/out" "$WORK/err")"
+BROWSER=true work_and 7 'exit 7' --open --socket "$WORK/relay.sock"
+grep -q '; the recording is whole$' "$WORK/err" && [ -s "$WORK/status.html" ] || fail "a recording whose session cannot be closed is not shown: $(cat "$WORK/err")"
+
 # A terminal whose output is stopped, as by Ctrl-S, and that is not read.
 timeout 60 python3 - "$WORK/stopped.fxt" <<'PYTHON' || fail "progress holds up the recording"
 import os, subprocess, sys, termios
