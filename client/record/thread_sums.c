@@ -52,6 +52,7 @@ int thread_sums_take(const cJSON *line, void *userdata)
     *sum = (struct thread_sum){
         .pid = number(line, "pid"),
         .thread_count = 1,
+        .has_leader = number(line, "tid") == number(line, "pid"),
         .wall_ns = number(line, "wall_ns"),
         .running_ns = number(line, "running_ns"),
         .waiting_ns = number(line, "waiting_ns"),
@@ -59,20 +60,16 @@ int thread_sums_take(const cJSON *line, void *userdata)
         .unexplained_ns = number(line, "unexplained_ns"),
     };
     (void)snprintf(sum->name, sizeof sum->name, "%s", name == NULL ? "" : name);
-    /* The leader goes first. */
-    if (number(line, "tid") != sum->pid) {
-        sum->thread_count |= UINT64_C(1) << 63;
-    }
     return 0;
 }
 
+/* The leader goes first. */
 static int by_process(const void *left, const void *right)
 {
     const struct thread_sum *a = left;
     const struct thread_sum *b = right;
-    return a->pid != b->pid
-               ? (a->pid > b->pid) - (a->pid < b->pid)
-               : (a->thread_count > b->thread_count) - (a->thread_count < b->thread_count);
+    return a->pid != b->pid ? (a->pid > b->pid) - (a->pid < b->pid)
+                            : (int)b->has_leader - (int)a->has_leader;
 }
 
 static int by_activity(const void *left, const void *right)
@@ -106,8 +103,7 @@ void thread_sums_order(struct thread_sums *sums)
         if (count > 0 && sums->all[count - 1].pid == thread->pid) {
             add(&sums->all[count - 1], thread);
         } else {
-            sums->all[count] = *thread;
-            sums->all[count++].thread_count = 1;
+            sums->all[count++] = *thread;
         }
     }
     sums->count = count;

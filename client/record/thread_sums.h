@@ -6,6 +6,7 @@
 #include "json_out.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct thread_sum {
     int64_t pid;
     char name[THREAD_SUMS_NAME_BYTES]; /* of its leader, else of a thread; "": not known */
     uint64_t thread_count;
+    bool has_leader; /* the name is its leader's */
     int64_t wall_ns;
     int64_t running_ns;
     int64_t waiting_ns;
