@@ -107,6 +107,11 @@ static void complain_gaps(const struct record_outcome *outcome)
         (void)complain("warning: %" PRIu64 " of the %" PRIu64 " kept samples are not in this file",
                        kept - scan->sample_count, kept);
     }
+    if (outcome->threads->left_out_count > 0) {
+        (void)complain("warning: the times of %" PRIu64 " threads are not in these sums: at most "
+                       "%zu processes are, and the file has all",
+                       outcome->threads->left_out_count, THREAD_SUMS_MAX);
+    }
     complain_odd_end(outcome);
     complain_unseen_pids(outcome);
 }

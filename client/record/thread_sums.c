@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Lines come thread by thread, in any order. They are kept one by one, and those of a process are
- * brought together by sorting, once all have come. The recording may come from anywhere: what has
- * no place is left out, and numbers that make no sense count as 0.
+ * Lines come thread by thread, in any order, and as many as threads began. They are kept one by
+ * one, and those of a process are brought together by sorting: when there is no place left, and
+ * when all have come. Of too many processes those with the highest pids are left out, and so are
+ * their later lines: no sum lacks a part of its threads. The recording may come from anywhere:
+ * numbers that make no sense count as 0, and sums do not overflow.
  */
 #include "thread_sums.h"
 
@@ -20,8 +22,9 @@
 #define SHOWN_MAX    ((size_t)5)
 #define NAME_WIDTH   ((size_t)16)
 #define TABLE_WIDTH  ((size_t)79)
-#define NARROW_WIDTH ((size_t)30) /* of the numbers on a narrow page, with their gaps */
-#define TIME_MAX     (INT64_MAX / (int64_t)THREAD_SUMS_MAX)
+#define NARROW_WIDTH ((size_t)30)          /* of the numbers on a narrow page, with their gaps */
+#define LINES_MAX    (2 * THREAD_SUMS_MAX) /* before they are brought together */
+#define TIME_MAX     (INT64_MAX / 4)
 
 void thread_sums_done(struct thread_sums *sums)
 {
@@ -38,11 +41,64 @@ static int64_t number(const cJSON *line, const char *member)
                : 0;
 }
 
+/* The leader goes first. */
+static int by_process(const void *left, const void *right)
+{
+    const struct thread_sum *a = left;
+    const struct thread_sum *b = right;
+    return a->pid != b->pid ? (a->pid > b->pid) - (a->pid < b->pid)
+                            : (int)b->has_leader - (int)a->has_leader;
+}
+
+static int64_t sum_of(int64_t a_ns, int64_t b_ns)
+{
+    int64_t sum_ns = a_ns + b_ns;
+    return sum_ns > TIME_MAX ? TIME_MAX : sum_ns < -TIME_MAX ? -TIME_MAX : sum_ns;
+}
+
+static void add(struct thread_sum *sum, const struct thread_sum *other)
+{
+    sum->thread_count += other->thread_count;
+    sum->wall_ns = sum_of(sum->wall_ns, other->wall_ns);
+    sum->running_ns = sum_of(sum->running_ns, other->running_ns);
+    sum->waiting_ns = sum_of(sum->waiting_ns, other->waiting_ns);
+    sum->blocked_ns = sum_of(sum->blocked_ns, other->blocked_ns);
+    sum->unexplained_ns = sum_of(sum->unexplained_ns, other->unexplained_ns);
+}
+
+/* Leaves one sum of each process, in the order of their pids. */
+static void bring_together(struct thread_sums *sums)
+{
+    size_t count = 0;
+    qsort(sums->all, sums->count, sizeof *sums->all, by_process);
+    for (size_t i = 0; i < sums->count; i++) {
+        struct thread_sum *thread = &sums->all[i];
+        if (count > 0 && sums->all[count - 1].pid == thread->pid) {
+            add(&sums->all[count - 1], thread);
+        } else {
+            sums->all[count++] = *thread;
+        }
+    }
+    for (; count > THREAD_SUMS_MAX; count--) {
+        sums->left_out_count += sums->all[count - 1].thread_count;
+        sums->last_pid = sums->all[count - 2].pid;
+        sums->is_cut = true;
+    }
+    sums->count = count;
+}
+
 int thread_sums_take(const cJSON *line, void *userdata)
 {
     struct thread_sums *sums = userdata;
-    if (!cJSON_IsObject(line) || sums->count == THREAD_SUMS_MAX) {
+    if (!cJSON_IsObject(line)) {
         return 0;
+    }
+    if (sums->is_cut && number(line, "pid") > sums->last_pid) {
+        sums->left_out_count++;
+        return 0;
+    }
+    if (sums->count == LINES_MAX) {
+        bring_together(sums);
     }
     if (grow(sums->all, sums->capacity, sums->count + 1) < 0) {
         return -ENOMEM;
@@ -63,15 +119,6 @@ int thread_sums_take(const cJSON *line, void *userdata)
     return 0;
 }
 
-/* The leader goes first. */
-static int by_process(const void *left, const void *right)
-{
-    const struct thread_sum *a = left;
-    const struct thread_sum *b = right;
-    return a->pid != b->pid ? (a->pid > b->pid) - (a->pid < b->pid)
-                            : (int)b->has_leader - (int)a->has_leader;
-}
-
 static int by_activity(const void *left, const void *right)
 {
     const struct thread_sum *a = left;
@@ -81,33 +128,13 @@ static int by_activity(const void *left, const void *right)
     return a_ns != b_ns ? (a_ns < b_ns) - (a_ns > b_ns) : (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static void add(struct thread_sum *sum, const struct thread_sum *thread)
-{
-    sum->thread_count++;
-    sum->wall_ns += thread->wall_ns;
-    sum->running_ns += thread->running_ns;
-    sum->waiting_ns += thread->waiting_ns;
-    sum->blocked_ns += thread->blocked_ns;
-    sum->unexplained_ns += thread->unexplained_ns;
-}
-
 void thread_sums_order(struct thread_sums *sums)
 {
-    size_t count = 0;
     if (sums->count == 0) {
         return;
     }
-    qsort(sums->all, sums->count, sizeof *sums->all, by_process);
-    for (size_t i = 0; i < sums->count; i++) {
-        struct thread_sum *thread = &sums->all[i];
-        if (count > 0 && sums->all[count - 1].pid == thread->pid) {
-            add(&sums->all[count - 1], thread);
-        } else {
-            sums->all[count++] = *thread;
-        }
-    }
-    sums->count = count;
-    qsort(sums->all, count, sizeof *sums->all, by_activity);
+    bring_together(sums);
+    qsort(sums->all, sums->count, sizeof *sums->all, by_activity);
 }
 
 static double ms(int64_t time_ns)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define THREAD_SUMS_MAX        ((size_t)65536) /* processes */
+#define THREAD_SUMS_MAX        ((size_t)65536) /* processes, those of the lowest pids */
 #define THREAD_SUMS_NAME_BYTES 64
 
 struct thread_sum {
@@ -28,13 +28,17 @@ struct thread_sum {
 
 /* All zero: there are none. */
 struct thread_sums {
-    struct thread_sum *all; /* owned; `count` of them */
+    struct thread_sum *all; /* owned; `count` of them; several of a process until the end */
     size_t count;
     size_t capacity;
+    bool is_cut; /* processes behind `last_pid` had no place */
+    int64_t last_pid;
+    uint64_t left_out_count; /* threads of these */
 };
 void thread_sums_done(struct thread_sums *sums);
 
-/* A data_line_fn; `userdata` is the sums. Returns 0 or -ENOMEM. */
+/* A data_line_fn; `userdata` is the sums. What a process has is whole, or left out and counted.
+ * Returns 0 or -ENOMEM. */
 int thread_sums_take(const cJSON *line, void *userdata);
 /* Sums up what was taken, the process that had or wanted a CPU for longest first. Then they can be
  * printed: the first few as a table, nothing where there are none; all as an array of JSON. */
