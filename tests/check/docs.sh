@@ -4,7 +4,8 @@
 # What the project says of itself is so: links between pages lead somewhere, every option that a page shows
 # with profctl or cpu-profilerd is one that the program's --help or the verb's table has, each sentence and row
 # of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), each counter
-# of common/counters.h has its row in trace-format.md, and the shell scripts pass `bash -n` and shellcheck.
+# of common/counters.h has its row in trace-format.md, messages name the user of the prompt above them, and the shell
+# scripts pass `bash -n` and shellcheck.
 . "${0%/*}/lib.sh"
 
 pages() {
@@ -49,6 +50,15 @@ while IFS=: read -r page command; do
         [[ $'\n'$table$'\n' == *$'\n'"$option"$'\n'* ]] || complain "$page: '${words[*]}' has no option $option"
     done
 done < <(pages | xargs grep -HoE '(profctl|cpu-profilerd) [a-z-][^`#|>&]*' | sed 's|^\./||')
+
+# What a user at a prompt like `bob$` is told to do adds that user to a group, as the programs' messages do.
+misnamed=$(pages | xargs awk '
+    FNR == 1 || /^(```|[#$] )/ { user = "" }
+    /^[a-z]+\$ / { user = substr($1, 1, length($1) - 1) }
+    user != "" && match($0, /usermod -aG [a-z-]+ [a-z]+/) && substr($0, RSTART, RLENGTH) !~ " " user "$" {
+        print FILENAME ": " user " is told: " substr($0, RSTART, RLENGTH)
+    }')
+[ -z "$misnamed" ] || complain "$misnamed"
 
 # The rows stand in the order of common/counters.h, each begins with the unit and meaning there, and there is no other.
 mapfile -t rows_of_counters < <(sed -n '/^| member | counts |$/,/^$/p' docs/trace-format.md | sed '1,2d; /^$/d')
