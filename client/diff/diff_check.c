@@ -167,6 +167,7 @@ int part_take_facts(struct part *part, const struct profile *profile)
         return 0;
     }
     part->period_ns = profile_period_ns(profile);
+    part->cpu_s = profile_cpu_seconds(profile);
     part->expected = ticks_of(profile, "expected");
     part->seen = part->expected - ticks_of(profile, "lost") - ticks_of(profile, "throttled") -
                  ticks_of(profile, "missed") - ticks_of(profile, "dropped");
@@ -238,6 +239,18 @@ static int check_facts(struct diff *diff, struct fault *reterr)
     return 0;
 }
 
+#define PERIOD_BYTES 64
+
+/* "each 1.001 ms" */
+static const char *period_words(uint64_t period_ns, char *into)
+{
+    if (period_ns == 0) {
+        return "each of several periods, or of one that is not known";
+    }
+    (void)snprintf(into, PERIOD_BYTES, "each %.6g ms", (double)period_ns / 1e6);
+    return into;
+}
+
 static int check_parts(struct diff *diff, struct fault *reterr)
 {
     const struct part *first = &diff->parts[0];
@@ -260,9 +273,10 @@ static int check_parts(struct diff *diff, struct fault *reterr)
                         part->name, 100 * (1 - part->sampled / part->counted));
         }
         if (r == 0 && part->period_ns != first->period_ns) {
-            r = warn_of(diff, "the rates differ: %s has a sample each %.6g ms, and %s each %.6g ms",
-                        first->name, (double)first->period_ns / 1e6, part->name,
-                        (double)part->period_ns / 1e6);
+            char periods[2][PERIOD_BYTES];
+            r = warn_of(diff, "the rates differ: %s has a sample %s, and %s %s", first->name,
+                        period_words(first->period_ns, periods[0]), part->name,
+                        period_words(part->period_ns, periods[1]));
         }
     }
     return r;
@@ -341,7 +355,8 @@ static int find_divisors(struct diff *diff, struct fault *reterr)
         struct part *part = &diff->parts[i];
         if (diff->options.per == DIFF_PER_WORK && part->period_ns == 0 && diff->event.is_clock) {
             return fault_set(reterr, EINVAL,
-                             "--per work: %s does not say how much time a sample stands for",
+                             "--per work: %s does not say how much time a sample stands for, or "
+                             "its sessions have several periods",
                              part->name);
         }
         part->divisor = divisor_of(diff, part);

@@ -32,7 +32,8 @@ struct part {
     struct fold fold;
     char *facts[FACTS]; /* owned; NULL: not known */
     bool is_whole;      /* no session named a part of the machine */
-    uint64_t period_ns; /* 0: not known */
+    uint64_t period_ns; /* 0: not known, or its sessions have several */
+    double cpu_s;       /* the CPU time of its samples; 0: not known */
     double expected;    /* ticks; 0: not known, as the next */
     double seen;        /* of them, those of which it is known what ran */
     double length_s;

@@ -153,7 +153,7 @@ static double cpu_seconds(const struct diff *diff, enum diff_side side)
     for (size_t i = 0; i < diff->part_count; i++) {
         const struct part *part = &diff->parts[i];
         if (part->side == side) {
-            time_s += (double)part->fold.sample_count * (double)part->period_ns / 1e9;
+            time_s += part->cpu_s;
         }
     }
     return time_s;

@@ -16,6 +16,7 @@
 #include "byte_out.h"
 #include "cleanup.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "grow.h"
 #include "json_out.h"
 #include "sample_order.h"
@@ -60,7 +61,7 @@ struct chrome {
     uint64_t end_ns; /* of the last sample of the thread at hand */
     int64_t pid;     /* of it */
     int64_t tid;
-    uint64_t period_ns;
+    struct export_cost cost;
     int fault; /* the first -errno */
 };
 
@@ -232,23 +233,32 @@ static uint32_t frame_at(const uint32_t *frames, size_t count, bool is_truncated
     return frames[count - 1 - (depth - is_truncated)];
 }
 
+/* The period of a sample of the clock. */
+static uint64_t period_ns(const struct chrome *writer, const struct profile_sample *sample)
+{
+    return writer->cost.is_time ? export_cost_of_one(&writer->cost, writer->profile, sample)
+                                : PERIOD_DEFAULT_NS;
+}
+
 /* The time that a sample stands for, up to its own. */
-static uint64_t length_ns(const struct chrome *writer, uint64_t value)
+static uint64_t length_ns(const struct chrome *writer, const struct profile_sample *sample)
 {
     const struct profile_event *event = &writer->profile->event;
-    return event->is_clock ? writer->period_ns : event->is_time ? value : NS_PER_US;
+    return event->is_clock  ? period_ns(writer, sample)
+           : event->is_time ? profile_value_of(writer->profile, sample)
+                            : NS_PER_US;
 }
 
 static int add_sample(struct chrome *writer, const struct profile_sample *sample)
 {
     size_t count = 0;
     uint64_t value = profile_value_of(writer->profile, sample);
-    uint64_t span_ns = length_ns(writer, value);
+    uint64_t span_ns = length_ns(writer, sample);
     const uint32_t *frames = profile_chain(writer->profile, sample->chain, &count);
     bool is_truncated = profile_rooted(sample) == PROFILE_STACK_TRUNCATED;
     size_t depth_count = count + is_truncated;
     uint64_t begin_ns = sample->time_ns > span_ns ? sample->time_ns - span_ns : 0;
-    uint64_t gap_ns = writer->profile->event.is_clock ? writer->period_ns / 2 : 0;
+    uint64_t gap_ns = writer->profile->event.is_clock ? span_ns / 2 : 0;
     size_t shared = 0;
     if (writer->slice_count > 0 && begin_ns <= writer->end_ns + gap_ns) {
         begin_ns = writer->end_ns;
@@ -322,13 +332,15 @@ static void print_lost(struct chrome *writer)
 {
     struct json_out *out = &writer->out;
     uint64_t lost = export_books_lost(writer->profile);
+    uint64_t length_ns = writer->cost.is_time
+                             ? export_books_lost_cost(writer->profile, &writer->cost)
+                             : lost * PERIOD_DEFAULT_NS;
     if (lost > 0) {
         writer->pid = LOST_TASK;
         writer->tid = LOST_TASK;
         print_name(writer, "process_name", "[lost]");
         begin_event(out, "X", "[lost]", LOST_TASK, LOST_TASK);
-        print_span(out, writer->profile->first_ns,
-                   writer->profile->first_ns + lost * writer->period_ns);
+        print_span(out, writer->profile->first_ns, writer->profile->first_ns + length_ns);
         json_out_begin(out, "args", '{');
         json_out_u64(out, "samples", lost);
         json_out_u64(out, "self", lost);
@@ -340,12 +352,11 @@ static void print_lost(struct chrome *writer)
 int chrome_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
     cleanup_(freep) uint32_t *order = sample_order(profile, SAMPLE_ORDER_THREAD);
-    uint64_t period_ns = profile_period_ns(profile);
     cleanup_(chrome_done) struct chrome writer = {
         .profile = profile,
         .out = {.file = file},
         .slices_out = {.file = file},
-        .period_ns = period_ns > 0 ? period_ns : PERIOD_DEFAULT_NS,
+        .cost = export_cost_of(profile),
     };
     int r =
         order == NULL ? -ENOMEM : text_forms_init_frames(&writer.names, profile, print_name_form);

@@ -59,9 +59,10 @@ static const cJSON *event_total(const cJSON *books, const struct profile_event *
     return NULL;
 }
 
-uint64_t export_books_lost(const struct profile *profile)
+/* What has no sample, by these books. */
+static uint64_t lost_by(const struct profile *profile, const char *books_json)
 {
-    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(books_json);
     bool is_clock = profile->event.is_clock;
     const cJSON *total = is_clock ? cJSON_GetObjectItemCaseSensitive(books, "total")
                                   : event_total(books, &profile->event);
@@ -75,6 +76,24 @@ uint64_t export_books_lost(const struct profile *profile)
         lost += is_count ? (uint64_t)term->valuedouble : 0;
     }
     return lost;
+}
+
+uint64_t export_books_lost(const struct profile *profile)
+{
+    return lost_by(profile, profile->books_json);
+}
+
+uint64_t export_books_lost_cost(const struct profile *profile, const struct export_cost *cost)
+{
+    uint64_t sum = 0;
+    if (cost->scale > 0 || profile->books_json == NULL) {
+        return export_books_lost(profile) * cost->scale;
+    }
+    for (size_t i = 0; i < profile->session_time_count; i++) {
+        const struct profile_session_time *time = &profile->session_times[i];
+        sum += lost_by(profile, time->books_json) * time->period_ns;
+    }
+    return sum;
 }
 
 static void tell(export_line_fn *on_line, void *userdata, const char *label, uint64_t number)
@@ -110,6 +129,20 @@ static void tell_counters(const cJSON *books, export_line_fn *on_line, void *use
     }
 }
 
+static void tell_bookless(const struct profile *profile, const char *of_what,
+                          export_line_fn *on_line, void *userdata)
+{
+    char line[LINE_BYTES];
+    size_t bookless = profile->bookless_session_count;
+    if (bookless > 0 && bookless < profile->sampled_session_count) {
+        (void)snprintf(line, sizeof line, "%zu of %zu sessions have no books%s", bookless,
+                       profile->sampled_session_count, of_what);
+    } else {
+        (void)snprintf(line, sizeof line, "the recording has no books%s", of_what);
+    }
+    on_line(line, userdata);
+}
+
 /* The event, what its samples stand for, and its books. */
 static void tell_event(const struct profile *profile, const cJSON *books, export_line_fn *on_line,
                        void *userdata)
@@ -131,7 +164,7 @@ static void tell_event(const struct profile *profile, const cJSON *books, export
         }
     }
     if (!cJSON_IsObject(total)) {
-        on_line("the recording has no books of the event", userdata);
+        tell_bookless(profile, " of the event", on_line, userdata);
     }
 }
 
@@ -147,7 +180,7 @@ static void tell_clock(const struct profile *profile, const cJSON *books, export
         tell_terms(total, on_line, userdata);
         tell_counters(books, on_line, userdata);
     } else {
-        on_line("the recording has no books", userdata);
+        tell_bookless(profile, "", on_line, userdata);
     }
 }
 

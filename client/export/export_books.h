@@ -3,6 +3,7 @@
 
 /* What of the books an export can carry. */
 
+#include "export_cost.h"
 #include "profile.h"
 
 #include <stdint.h>
@@ -10,6 +11,9 @@
 /* Ticks that may have been the target's and have no sample: lost, throttled, missed and dropped
  * ones; of another event the samples that were lost or dropped. 0 where there are no books. */
 uint64_t export_books_lost(const struct profile *profile);
+
+/* What they would have cost. */
+uint64_t export_books_lost_cost(const struct profile *profile, const struct export_cost *cost);
 
 /* Hands over one line at a time of what a reader should know of the recording: samples, period,
  * each term of the books, counters that are not 0; of another event than the clock its own books.

@@ -14,6 +14,9 @@ struct export_cost export_cost_of(const struct profile *profile)
         return (struct export_cost){.scale = 1, .is_time = profile->event.is_time};
     }
     uint64_t period_ns = profile_period_ns(profile);
+    if (period_ns == 0 && profile_has_periods(profile)) {
+        return (struct export_cost){.scale = 0, .is_time = true};
+    }
     return (struct export_cost){.scale = period_ns > 0 ? period_ns : 1, .is_time = period_ns > 0};
 }
 

@@ -10,6 +10,7 @@
 
 #include "cleanup.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "firefox_tables.h"
 #include "number_list.h"
 #include "sample_order.h"
@@ -38,6 +39,7 @@ struct firefox {
     struct number_list numbers;
     const uint32_t *order; /* borrowed; of the samples */
     uint64_t period_ns;
+    struct export_cost cost;
     int fault; /* the first -errno */
 };
 
@@ -293,10 +295,11 @@ static void print_samples(struct firefox *writer, size_t first, size_t end)
         before_ns = time_ns;
     }
     number_list_end(&writer->numbers, out);
-    if (writer->period_ns > 0) {
+    if (writer->profile->event.is_clock && writer->cost.is_time) {
         number_list_begin(&writer->numbers, out, "threadCPUDelta");
         for (size_t i = first; i < end; i++) {
-            number_list_add(&writer->numbers, writer->period_ns);
+            number_list_add(&writer->numbers, export_cost_of_one(&writer->cost, writer->profile,
+                                                                 sample_at(writer, i)));
         }
         number_list_end(&writer->numbers, out);
     }
@@ -381,6 +384,7 @@ int firefox_print(FILE *file, const struct profile *profile, const struct export
         .out = {.file = file},
         .order = order,
         .period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0,
+        .cost = export_cost_of(profile),
     };
     if (order == NULL) {
         return -ENOMEM;

@@ -9,6 +9,7 @@
 #include "writers.h"
 
 #include "cleanup.h"
+#include "export_cost.h"
 #include "json.h"
 #include "json_out.h"
 
@@ -24,7 +25,7 @@ struct ndjson {
     char recording[ID_BYTES];
     bool *is_frame_told; /* owned; by frame */
     bool *is_stack_told; /* owned; by chain */
-    uint64_t period_ns;
+    struct export_cost cost;
     int64_t wall_offset_ns;
     bool has_wall;
 };
@@ -71,10 +72,11 @@ static void print_wall(struct ndjson *writer, const char *name, uint64_t time_ns
     }
 }
 
-static void print_period(struct ndjson *writer, const char *name)
+/* A period, null where it is not known. */
+static void print_period(struct ndjson *writer, const char *name, uint64_t period_ns)
 {
-    if (writer->period_ns > 0) {
-        json_out_u64(&writer->out, name, writer->period_ns);
+    if (period_ns > 0) {
+        json_out_u64(&writer->out, name, period_ns);
     } else {
         json_out_raw(&writer->out, name, NULL);
     }
@@ -93,7 +95,7 @@ static void print_recording(struct ndjson *writer)
                     cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "kernel")));
     print_wall(writer, "first_unix_ns", profile->first_ns);
     json_out_u64(out, "duration_ns", profile_span(profile).length_ns);
-    print_period(writer, "period_ns");
+    print_period(writer, "period_ns", profile_period_ns(profile));
     json_out_u64(out, "samples", profile->sample_count);
     json_out_u64(out, "unselected", profile->unselected_count);
     json_out_raw(out, "books", profile->books_json);
@@ -198,7 +200,8 @@ static void print_sample(struct ndjson *writer, const struct profile_sample *sam
     json_out_string(out, "event", profile->event.name);
     json_out_u64(out, "weight", profile_value_of(profile, sample));
     if (profile->event.is_clock) {
-        print_period(writer, "value");
+        print_period(writer, "value",
+                     writer->cost.is_time ? export_cost_of_one(&writer->cost, profile, sample) : 0);
     } else {
         json_out_u64(out, "value", 1);
     }
@@ -209,7 +212,7 @@ int ndjson_print(FILE *file, const struct profile *profile, const struct export_
 {
     (void)options;
     cleanup_(ndjson_done) struct ndjson writer = {
-        .profile = profile, .out = {.file = file}, .period_ns = profile_period_ns(profile)};
+        .profile = profile, .out = {.file = file}, .cost = export_cost_of(profile)};
     writer.has_wall = profile_wall_offset_ns(profile, &writer.wall_offset_ns);
     writer.is_frame_told = calloc(profile->frames.item_count + 1, sizeof *writer.is_frame_told);
     writer.is_stack_told = calloc(profile->chains.item_count + 1, sizeof *writer.is_stack_told);

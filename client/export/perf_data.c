@@ -25,6 +25,7 @@
 #include "definitions.h"
 #include "export_books.h"
 #include "export_cost.h"
+#include "extremes.h"
 #include "load_segments.h"
 #include "perf_header.h"
 #include "perf_records.h"
@@ -59,6 +60,7 @@ struct perf_data {
     bool has_kernel;               /* a sample has a stack of it */
     struct load_segments *files;   /* owned; by module */
     struct perf_event event;
+    struct export_cost cost;
     struct perf_records records;
 };
 
@@ -313,7 +315,7 @@ static void write_sample(struct perf_data *writer, const struct profile_sample *
     perf_records_u64(records, sample->time_ns);
     perf_records_u32(records, sample->cpu);
     perf_records_u32(records, 0);
-    perf_records_u64(records, profile_value_of(writer->profile, sample) * writer->event.period);
+    perf_records_u64(records, export_cost_of_sample(&writer->cost, writer->profile, sample));
     perf_records_u64(records, 0); /* the words of the stacks, for now */
     assert(records->used_bytes == SAMPLE_HEAD_BYTES);
     add_chain(writer, sample->kernel_stack, (uint64_t)PERF_CONTEXT_KERNEL);
@@ -458,8 +460,10 @@ static int prepare(struct perf_data *writer)
 
 int perf_data_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
-    cleanup_(perf_data_done) struct perf_data writer = {.profile = profile};
-    perf_header_take_event(&profile->event, export_cost_of(profile).scale, &writer.event);
+    cleanup_(perf_data_done) struct perf_data writer = {.profile = profile,
+                                                        .cost = export_cost_of(profile)};
+    /* Each sample has its own beside it. */
+    perf_header_take_event(&profile->event, max_u64(writer.cost.scale, 1), &writer.event);
     int r = prepare(&writer);
     if (r < 0) {
         return r;

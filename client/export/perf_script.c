@@ -150,7 +150,7 @@ static void put_event(struct perf_script *writer, const struct profile_sample *s
     byte_out_text(out, ".");
     put_padded(out, sample->time_ns % NS_PER_S, NS_DIGITS);
     byte_out_text(out, ": ");
-    byte_out_decimal(out, profile_value_of(writer->profile, sample) * writer->cost.scale);
+    byte_out_decimal(out, export_cost_of_sample(&writer->cost, writer->profile, sample));
     byte_out_text(out, " ");
     byte_out_text(out, writer->event);
     byte_out_text(out, ":\n");
@@ -190,16 +190,16 @@ static void print_comment(const char *line, void *userdata)
     (void)fprintf(userdata, "# %s\n", line);
 }
 
-static void print_lost(FILE *file, const struct profile *profile, uint64_t period)
+static void print_lost(FILE *file, const struct profile *profile, const struct export_cost *cost)
 {
     char event[EXPORT_EVENT_BYTES];
-    uint64_t lost = export_books_lost(profile);
-    if (lost > 0) {
+    uint64_t lost_cost = export_books_lost_cost(profile, cost);
+    if (lost_cost > 0) {
         (void)fprintf(file,
                       "%-*s 0/0 [000] %" PRIu64 ".%09" PRIu64 ": %" PRIu64
                       " %s:\n\t%16x [lost] (" NO_MODULE ")\n\n",
                       COMM_WIDTH, "[lost]", profile->last_ns / NS_PER_S,
-                      profile->last_ns % NS_PER_S, lost * period,
+                      profile->last_ns % NS_PER_S, lost_cost,
                       export_event_name(&profile->event, event), 0);
     }
 }
@@ -248,7 +248,7 @@ int perf_script_print(FILE *file, const struct profile *profile,
     (void)fputs(HEADER_EDGE "#\n", file);
     int r = put_samples(&writer);
     if (r == 0 && options->has_lost_frame) {
-        print_lost(file, profile, writer.cost.scale);
+        print_lost(file, profile, &writer.cost);
     }
     return r;
 }

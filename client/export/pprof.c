@@ -78,8 +78,9 @@ struct counted_key {
 };
 
 struct count {
-    uint64_t value; /* of its samples */
-    uint32_t key;   /* of the keys */
+    uint64_t value;   /* of its samples, as the next */
+    uint64_t time_ns; /* where periods are known */
+    uint32_t key;     /* of the keys */
 };
 
 struct function_key {
@@ -95,16 +96,18 @@ struct pprof {
     struct count *counts;      /* owned; by item of `counted` */
     size_t count_capacity;
     struct intern keys;    /* struct sample_key */
-    uint64_t *values;      /* owned; by item of `keys` */
+    struct count *sums;    /* owned; by item of `keys` */
     struct intern strings; /* those that were written, by their number */
     uint32_t *string_of;   /* owned; by text of the profile: its string, 0: not written yet */
     int64_t label_keys[LABEL_KEYS]; /* strings */
     struct intern functions;        /* struct function_key; those that were written */
     bool *is_written;               /* owned; by location */
     uint64_t *limits;               /* owned; by module: behind its last address, 0: none */
-    uint64_t period_ns;
-    bool has_hosts; /* the recording is of several */
-    int fault;      /* the first -errno; nothing is written from then on */
+    struct export_cost cost;
+    uint64_t period_ns; /* 0: there are several, or it is not known */
+    bool has_time;      /* samples have a time beside their number */
+    bool has_hosts;     /* the recording is of several */
+    int fault;          /* the first -errno; nothing is written from then on */
 };
 
 static void pprof_done(struct pprof *writer)
@@ -114,7 +117,7 @@ static void pprof_done(struct pprof *writer)
     chain_keys_done(&writer->counted);
     free(writer->counts);
     intern_done(&writer->keys);
-    free(writer->values);
+    free(writer->sums);
     intern_done(&writer->strings);
     free(writer->string_of);
     intern_done(&writer->functions);
@@ -294,10 +297,10 @@ static size_t fill_labels(struct pprof *writer, const struct sample_key *key, Pp
 
 /* Writes a sample that stands for so much, and the locations that are new. */
 static void write_sample(struct pprof *writer, const uint32_t *stack, size_t count,
-                         Pprof__Label **labels, size_t label_count, uint64_t value)
+                         Pprof__Label **labels, size_t label_count, const struct count *sum)
 {
     cleanup_(freep) uint64_t *ids = calloc(count, sizeof *ids);
-    int64_t values[VALUES_MAX] = {(int64_t)value, (int64_t)(value * writer->period_ns)};
+    int64_t values[VALUES_MAX] = {(int64_t)sum->value, (int64_t)sum->time_ns};
     if (ids == NULL) {
         writer->fault = -ENOMEM;
         return;
@@ -314,7 +317,7 @@ static void write_sample(struct pprof *writer, const uint32_t *stack, size_t cou
     Pprof__Profile piece = PPROF__PROFILE__INIT;
     sample.n_location_id = count;
     sample.location_id = ids;
-    sample.n_value = writer->period_ns > 0 ? 2 : 1;
+    sample.n_value = writer->has_time ? 2 : 1;
     sample.value = values;
     sample.n_label = label_count;
     sample.label = labels;
@@ -335,7 +338,7 @@ static void write_key(struct pprof *writer, uint32_t item)
     for (size_t i = 0; i < label_count; i++) {
         label_list[i] = &labels[i];
     }
-    write_sample(writer, stack, count, label_list, label_count, writer->values[item]);
+    write_sample(writer, stack, count, label_list, label_count, &writer->sums[item]);
 }
 
 static void write_mapping(struct pprof *writer, size_t number)
@@ -386,7 +389,7 @@ static void write_head(struct pprof *writer)
     int64_t offset_ns = 0;
     (void)string_index(writer, "");
     name_types(writer, types);
-    piece.n_sample_type = writer->period_ns > 0 ? 2 : 1;
+    piece.n_sample_type = writer->has_time ? 2 : 1;
     piece.sample_type = type_list;
     if (writer->period_ns > 0) {
         piece.period_type = &types[1];
@@ -448,25 +451,31 @@ static int count_sample(struct pprof *writer, const struct profile_sample *sampl
         r = add_key(writer, sample, &writer->counts[item].key);
     }
     writer->counts[item].value += profile_value_of(writer->profile, sample);
+    writer->counts[item].time_ns += export_cost_of_sample(&writer->cost, writer->profile, sample);
     return r;
 }
 
 /* Counts the samples of each key. What they were found by is not needed any more. */
 static int count_keys(struct pprof *writer)
 {
-    writer->values = calloc(writer->keys.item_count + 1, sizeof *writer->values);
-    for (size_t i = 0; writer->values != NULL && i < writer->counted.count; i++) {
-        writer->values[writer->counts[i].key] += writer->counts[i].value;
+    writer->sums = calloc(writer->keys.item_count + 1, sizeof *writer->sums);
+    for (size_t i = 0; writer->sums != NULL && i < writer->counted.count; i++) {
+        struct count *sum = &writer->sums[writer->counts[i].key];
+        sum->value += writer->counts[i].value;
+        sum->time_ns += writer->counts[i].time_ns;
     }
     chain_keys_done(&writer->counted);
-    return writer->values == NULL ? -ENOMEM : 0;
+    return writer->sums == NULL ? -ENOMEM : 0;
 }
 
 static void write_lost(struct pprof *writer, uint32_t location)
 {
-    uint64_t lost = export_books_lost(writer->profile);
-    if (lost > 0) {
-        write_sample(writer, &location, 1, NULL, 0, lost);
+    const struct count lost = {
+        .value = export_books_lost(writer->profile),
+        .time_ns = export_books_lost_cost(writer->profile, &writer->cost),
+    };
+    if (lost.value > 0) {
+        write_sample(writer, &location, 1, NULL, 0, &lost);
     }
 }
 
@@ -496,10 +505,12 @@ int pprof_print(FILE *file, const struct profile *profile, const struct export_o
     cleanup_(pprof_done) struct pprof writer = {
         .profile = profile,
         .out = {.file = file},
+        .cost = export_cost_of(profile),
         .period_ns = profile->event.is_clock ? profile_period_ns(profile) : 0,
         .has_hosts = profile_has_hosts(profile),
     };
     uint32_t lost = 0;
+    writer.has_time = profile->event.is_clock && writer.cost.is_time;
     int r = prepare(&writer, &lost);
     if (r < 0) {
         return r;

@@ -135,7 +135,7 @@ static void end_profile(struct speedscope *writer)
 static uint64_t sum_costs(const struct speedscope *writer, size_t first, size_t end)
 {
     uint64_t sum = 0;
-    if (writer->profile->values == NULL) {
+    if (writer->profile->values == NULL && writer->cost.scale > 0) {
         return (end - first) * writer->cost.scale;
     }
     for (size_t i = first; i < end; i++) {
@@ -198,7 +198,7 @@ static int print_processes(struct speedscope *writer, size_t *ret_hottest)
 
 static void print_lost(struct speedscope *writer)
 {
-    uint64_t weight = export_books_lost(writer->profile) * writer->cost.scale;
+    uint64_t weight = export_books_lost_cost(writer->profile, &writer->cost);
     if (weight > 0) {
         begin_profile(writer, "[lost]", weight);
         number_list_open(&writer->numbers);

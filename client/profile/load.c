@@ -16,6 +16,7 @@
 #include "loader.h"
 #include "recording.h"
 #include "session_clock.h"
+#include "session_times.h"
 #include "tables.h"
 
 #include <stdio.h>
@@ -267,19 +268,20 @@ static int find_task(struct loader *loader, const struct fxt_sample *record, uin
     return r;
 }
 
-/* Notes when the first sample of a segment was taken. */
+/* Notes when the first sample of a segment was taken, and the last. */
 static int note_time(struct loader *loader, uint64_t time_ns)
 {
     struct profile_tables *tables = loader->profile->tables;
-    if (loader->segment >= tables->first_count &&
-        grow(tables->first_ns, tables->first_capacity, (size_t)loader->segment + 1) < 0) {
+    if (loader->segment >= tables->sampled_count &&
+        grow(tables->sampled, tables->sampled_capacity, (size_t)loader->segment + 1) < 0) {
         return -ENOMEM;
     }
-    while (tables->first_count <= loader->segment) {
-        tables->first_ns[tables->first_count++] = UINT64_MAX;
+    while (tables->sampled_count <= loader->segment) {
+        tables->sampled[tables->sampled_count++] = (struct sampled_time){.first_ns = UINT64_MAX};
     }
-    uint64_t *first_ns = &tables->first_ns[loader->segment];
-    *first_ns = time_ns < *first_ns ? time_ns : *first_ns;
+    struct sampled_time *sampled = &tables->sampled[loader->segment];
+    sampled->first_ns = time_ns < sampled->first_ns ? time_ns : sampled->first_ns;
+    sampled->last_ns = time_ns > sampled->last_ns ? time_ns : sampled->last_ns;
     return 0;
 }
 
@@ -514,8 +516,8 @@ static void find_times(struct profile *profile)
         first_ns = time_ns < first_ns ? time_ns : first_ns;
         last_ns = time_ns > last_ns ? time_ns : last_ns;
     }
-    for (size_t i = 0; i < profile->tables->first_count; i++) {
-        uint64_t time_ns = profile->tables->first_ns[i];
+    for (size_t i = 0; i < profile->tables->sampled_count; i++) {
+        uint64_t time_ns = profile->tables->sampled[i].first_ns;
         origin_ns = time_ns < origin_ns ? time_ns : origin_ns;
     }
     profile->first_ns = first_ns;
@@ -529,6 +531,7 @@ static int choose_samples(struct loader *loader, struct fault *reterr)
 {
     struct profile *profile = loader->profile;
     int r = recorded_books_close(&loader->books, &profile->books_json);
+    r = r < 0 ? r : session_times_take(profile, &loader->books);
     r = r < 0 ? r : pending_stacks_settle(&loader->pending, profile);
     if (r < 0) {
         return fault_set(reterr, ENOMEM, "there is not enough memory");
@@ -543,6 +546,7 @@ static int finish(struct loader *loader)
     if (r < 0) {
         return r;
     }
+    session_times_measure(profile);
     find_times(profile);
     names_seal(&profile->tables->names);
     symbols_seal(&profile->tables->symbols);

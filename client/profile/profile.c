@@ -5,10 +5,6 @@
  */
 #include "profile.h"
 
-#include "cleanup.h"
-#include "extremes.h"
-#include "json.h"
-#include "recording_length.h"
 #include "tables.h"
 
 uint64_t profile_made_bytes(const struct profile *profile)
@@ -71,45 +67,4 @@ bool profile_has_hosts(const struct profile *profile)
         }
     }
     return false;
-}
-
-struct profile_span profile_span(const struct profile *profile)
-{
-    uint64_t begin_ns = profile->first_ns - profile->unselected_ns;
-    uint64_t between_ns = profile->last_ns - profile->first_ns;
-    uint64_t length_ns = recording_length_ns(profile->books_json, between_ns);
-    if (profile->from_ns == 0 && profile->to_ns == 0) {
-        return (struct profile_span){begin_ns, length_ns};
-    }
-    uint64_t end_ns = max_u64(begin_ns + length_ns, profile->last_ns);
-    begin_ns = max_u64(begin_ns, profile->from_ns);
-    end_ns = profile->to_ns == 0 ? end_ns : min_u64(end_ns, profile->to_ns);
-    return (struct profile_span){begin_ns, end_ns > begin_ns ? end_ns - begin_ns : 0};
-}
-
-/* A number of at least 1 in an object, else 0. */
-static uint64_t positive_member(const cJSON *object, const char *name)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, name);
-    double number = cJSON_IsNumber(value) ? value->valuedouble : 0;
-    return number >= 1 && number <= 1e15 ? (uint64_t)number : 0;
-}
-
-uint64_t profile_period_ns(const struct profile *profile)
-{
-    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
-    cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
-    const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
-    if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(books, "period_ns"))) {
-        return 0;
-    }
-    uint64_t period_ns = positive_member(books, "period_ns");
-    uint64_t frequency_hz = positive_member(config, "frequency_hz");
-    if (period_ns == 0) {
-        period_ns = positive_member(config, "sample_period_ns");
-    }
-    if (period_ns == 0 && frequency_hz > 0) {
-        period_ns = (UINT64_C(1000000000) + frequency_hz / 2) / frequency_hz;
-    }
-    return period_ns;
 }

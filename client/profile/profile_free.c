@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "huge_pages.h"
 #include "located_stacks.h"
+#include "session_times.h"
 #include "tables.h"
 
 struct profile *profile_free(struct profile *profile)
@@ -27,7 +28,7 @@ struct profile *profile_free(struct profile *profile)
             owners_done(&profile->tables->owners);
             mappings_done(&profile->tables->mappings);
             symbols_done(&profile->tables->symbols);
-            free(profile->tables->first_ns);
+            free(profile->tables->sampled);
             free(profile->tables);
         }
         profile->located = located_stacks_free(profile->located);
@@ -40,6 +41,7 @@ struct profile *profile_free(struct profile *profile)
             free(profile->session_jsons[i]);
         }
         free(profile->session_jsons);
+        session_times_done(profile);
         for (size_t i = 0; i < profile->event_count; i++) {
             free(profile->event_names[i]);
         }

@@ -25,6 +25,7 @@ void recorded_books_done(struct recorded_books *recorded)
     }
     free(recorded->told);
     free(recorded->of_segments);
+    free(recorded->counted_by);
     free(recorded->session_json);
     free(recorded->books_json);
     intern_done(&recorded->sessions);
@@ -218,25 +219,42 @@ static int add_books(const struct recorded_books *recorded, char **ret)
     return sum != NULL && *ret == NULL ? -ENOMEM : 0;
 }
 
-static void fill_segments(struct recorded_books *recorded)
+/* Gives the segments that tell no session that of a neighbour. `takes_books`: books alone make one.
+ */
+static void fill_segments(const struct recorded_books *recorded, uint32_t *of_segments,
+                          bool takes_books)
 {
     uint32_t last = INTERN_NONE;
     for (size_t i = 0; i < recorded->segment_count; i++) {
-        uint32_t session = recorded->of_segments[i];
-        bool is_told = session != INTERN_NONE && recorded->told[session].session_json != NULL;
+        uint32_t session = of_segments[i];
+        bool is_told =
+            session != INTERN_NONE && (takes_books || recorded->told[session].session_json != NULL);
         for (size_t before = i; is_told && last == INTERN_NONE && before > 0; before--) {
-            recorded->of_segments[before - 1] = session;
+            of_segments[before - 1] = session;
         }
         last = is_told ? session : last;
-        recorded->of_segments[i] = last;
+        of_segments[i] = last;
     }
+}
+
+static int find_counted(struct recorded_books *recorded)
+{
+    size_t size_bytes = recorded->segment_count * sizeof *recorded->counted_by;
+    recorded->counted_by = malloc(size_bytes + 1);
+    if (recorded->counted_by == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(recorded->counted_by, recorded->of_segments, size_bytes);
+    fill_segments(recorded, recorded->counted_by, true);
+    return 0;
 }
 
 int recorded_books_close(struct recorded_books *recorded, char **ret_books_json)
 {
     int r = recorded_books_end_segment(recorded);
+    r = r < 0 ? r : find_counted(recorded);
     if (r == 0) {
-        fill_segments(recorded);
+        fill_segments(recorded, recorded->of_segments, false);
         r = add_books(recorded, ret_books_json);
     }
     return r;

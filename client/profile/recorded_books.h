@@ -24,6 +24,7 @@ struct recorded_books {
     struct recorded_session *told; /* owned; by item of `sessions` */
     size_t told_capacity;
     uint32_t *of_segments; /* owned; items of `sessions`, INTERN_NONE: none is told */
+    uint32_t *counted_by;  /* owned; the same: whose books count a segment, once all are closed */
     size_t segment_capacity;
     size_t segment_count; /* those that have ended */
 };
@@ -36,7 +37,8 @@ int recorded_books_end_segment(struct recorded_books *recorded);
 
 /*
  * After the last segment, which it ends: a segment that tells no session gets that of the one
- * before it, and at the beginning that of the next one. The sum of the books, which is returned
+ * before it, and at the beginning that of the next one. `counted_by` differs from that only where a
+ * segment tells books and no session: these are its own. The sum of the books, which is returned
  * (free()), or NULL when there are none. Counts that a session did not measure, and members in
  * which the sessions differ, are null in the sum. Returns 0, or -ENOMEM.
  */

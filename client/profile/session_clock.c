@@ -137,8 +137,9 @@ static void move_times(struct profile *profile, const struct clocks *clocks)
         move(&profile->drops[i].first_ns, clocks, profile->drops[i].segment);
         move(&profile->drops[i].last_ns, clocks, profile->drops[i].segment);
     }
-    for (size_t i = 0; i < profile->tables->first_count; i++) {
-        move(&profile->tables->first_ns[i], clocks, (uint32_t)i);
+    for (size_t i = 0; i < profile->tables->sampled_count; i++) {
+        move(&profile->tables->sampled[i].first_ns, clocks, (uint32_t)i);
+        move(&profile->tables->sampled[i].last_ns, clocks, (uint32_t)i);
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
         struct profile_sample *sample = &profile->samples[i];

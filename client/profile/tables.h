@@ -11,12 +11,18 @@
 #include "owners.h"
 #include "symbols.h"
 
+/* When a segment was sampled. */
+struct sampled_time {
+    uint64_t first_ns; /* of its samples of any event, as the next; UINT64_MAX: there is none */
+    uint64_t last_ns;
+};
+
 struct profile_tables {
     struct names names;
     struct mappings mappings;
     struct symbols symbols;
     struct owners owners;
-    uint64_t *first_ns; /* owned; by segment: of its first sample of any event, or UINT64_MAX */
-    size_t first_capacity;
-    size_t first_count;
+    struct sampled_time *sampled; /* owned; by segment */
+    size_t sampled_capacity;
+    size_t sampled_count;
 };

@@ -64,7 +64,9 @@ static void missing_books(const struct profile *profile, const struct summary *s
     int64_t expected = 0;
     (void)summary;
     if (!books_print_total(profile->books_json, "expected", &expected)) {
-        (void)fprintf(file, "there are no books, so it is not known how many ticks are missing");
+        (void)fputs("there are no books", file);
+        doubts_write_bookless(file, profile);
+        (void)fputs(", so it is not known how many ticks are missing", file);
     }
 }
 
@@ -157,6 +159,18 @@ static void dropped_records(const struct profile *profile, const struct summary 
                       books_print_counter(profile->books_json, "tasks_refused") == 0
                           ? "; read sooner"
                           : ", or their user had used up a share of it; read sooner");
+    }
+}
+
+/* Rows count samples, which then are no measure of time. */
+static void several_periods(const struct profile *profile, const struct summary *summary,
+                            FILE *file)
+{
+    (void)summary;
+    if (profile_periods_differ(profile)) {
+        (void)fputs("sessions have different rates: counts and percentages are of samples, not of "
+                    "time",
+                    file);
     }
 }
 
@@ -305,7 +319,7 @@ size_t doubts_find(const struct profile *profile, const struct summary *summary,
         missing_books,
         missing_ticks,
         dropped_records,
-        NULL,
+        several_periods,
         NULL,
         stacks_without_room,
         truncated_stacks,

@@ -78,6 +78,15 @@ static void missing_samples(const struct profile *profile, const struct summary 
     }
 }
 
+void doubts_write_bookless(FILE *file, const struct profile *profile)
+{
+    if (profile->bookless_session_count > 0 &&
+        profile->bookless_session_count < profile->sampled_session_count) {
+        (void)fprintf(file, " of %zu of the %zu sessions", profile->bookless_session_count,
+                      profile->sampled_session_count);
+    }
+}
+
 static void missing_books(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     int64_t kept = 0;
@@ -85,6 +94,7 @@ static void missing_books(const struct profile *profile, const struct summary *s
     if (!books_print_event(profile->books_json, profile->event.name, "kept", &kept)) {
         (void)fputs("there are no books of ", file);
         text_print(file, profile->event.name);
+        doubts_write_bookless(file, profile);
         (void)fputs(", so it is not known how much has no sample", file);
     }
 }

@@ -16,6 +16,9 @@ typedef void doubts_clause_fn(const struct profile *profile, const struct summar
 #define DOUBTS_OF_EVENTS 6
 extern doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS];
 
+/* " of 1 of the 2 sessions": which sessions have no books, if others have some. */
+void doubts_write_bookless(FILE *file, const struct profile *profile);
+
 /* Whether each single event has a sample, so that no number of them is too few. */
 bool doubts_event_is_whole(const struct profile *profile);
 

@@ -20,12 +20,6 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 
-/* CPU time that the samples stand for; 0 where the period is not known. */
-static double cpu_seconds(const struct profile *profile, const struct summary *summary)
-{
-    return (double)summary->total * (double)profile_period_ns(profile) / 1e9;
-}
-
 /* What samples of another event than the clock stand for: ", which stand for 30,000 faults", or of
  * waits "12.300 s waiting". */
 static void write_amount(FILE *file, const struct profile *profile, const struct summary *summary)
@@ -88,8 +82,8 @@ static void write_session(FILE *file, const struct profile *profile, const struc
         (void)fprintf(file, " selected of %" PRIu64,
                       summary->sample_count + profile->unselected_count);
     }
-    if (period_ns > 0) {
-        (void)fprintf(file, ", %.3f CPU-seconds", cpu_seconds(profile, summary));
+    if (profile->event.is_clock && (period_ns > 0 || profile_has_periods(profile))) {
+        (void)fprintf(file, ", %.3f CPU-seconds", profile_cpu_seconds(profile));
     }
     if (!profile->event.is_clock) {
         write_amount(file, profile, summary);
@@ -98,17 +92,40 @@ static void write_session(FILE *file, const struct profile *profile, const struc
     session_facts_done(&facts);
 }
 
-/* "; the CPUs were idle for 12.0 % of the time": a term of the books, where they know it. */
+/* The share of a term of the books in all time. Ticks of sessions differ in length where their
+ * periods do. */
+static bool find_share(const struct profile *profile, const char *term, double *ret_percent)
+{
+    double part = 0;
+    double whole = 0;
+    bool differ = profile_period_ns(profile) == 0 && profile_has_periods(profile);
+    for (size_t i = 0; i < profile->session_time_count; i++) {
+        const struct profile_session_time *time = &profile->session_times[i];
+        double length = differ ? (double)time->period_ns : 1;
+        int64_t ticks = 0;
+        int64_t expected = 0;
+        if (time->books_json == NULL) {
+            continue;
+        }
+        if (!books_print_total(time->books_json, term, &ticks) || ticks < 0 ||
+            !books_print_total(time->books_json, "expected", &expected) || expected < ticks) {
+            return false;
+        }
+        part += (double)ticks * length;
+        whole += (double)expected * length;
+    }
+    *ret_percent = whole > 0 ? 100 * part / whole : 0;
+    return whole > 0;
+}
+
+/* "; the CPUs were idle for 12.0 % of the time": a term of the books, where they know it of all
+ * that was sampled. */
 static void write_part(FILE *file, const struct profile *profile, const char *term,
                        const char *words)
 {
-    int64_t ticks = 0;
-    int64_t expected = 0;
-    if (books_print_total(profile->books_json, term, &ticks) && ticks >= 0 &&
-        books_print_total(profile->books_json, "expected", &expected) && expected >= ticks &&
-        expected > 0) {
-        (void)fprintf(file, "; %s %.1f %% of the time", words,
-                      percent_of((uint64_t)ticks, (uint64_t)expected));
+    double percent = 0;
+    if (profile->books_json != NULL && find_share(profile, term, &percent)) {
+        (void)fprintf(file, "; %s %.1f %% of the time", words, percent);
     }
 }
 
@@ -130,10 +147,11 @@ static void write_rest(FILE *file, const struct profile *profile)
 }
 
 /* What is by command. */
-static void write_what(FILE *file, const struct profile_event *event)
+static void write_what(FILE *file, const struct profile *profile)
 {
+    const struct profile_event *event = &profile->event;
     if (event->is_clock) {
-        (void)fputs("CPU time", file);
+        (void)fputs(profile_periods_differ(profile) ? "Samples" : "CPU time", file);
     } else if (event->is_wait) {
         (void)fputs(strcmp(event->name, "preempted") == 0 ? "Time waiting for a CPU"
                                                           : "Waiting time",
@@ -152,7 +170,7 @@ static void write_commands(FILE *file, const struct profile *profile, const stru
     if (summary->sample_count == 0) {
         return;
     }
-    write_what(file, &profile->event);
+    write_what(file, profile);
     (void)fputs(" by command:", file);
     for (size_t i = 0; i < SUMMARY_COMMANDS_MAX && summary->commands[i].value > 0; i++) {
         const struct summary_command *command = &summary->commands[i];
@@ -286,17 +304,47 @@ static void write_stacks(FILE *file, const struct profile *profile, const struct
                   summary->kernel_thread_count, summary->none_count - summary->kernel_thread_count);
 }
 
+/* Whether some sessions have books and others have none. */
+static bool has_partial_books(const struct profile *profile)
+{
+    return profile->bookless_session_count > 0 &&
+           profile->bookless_session_count < profile->sampled_session_count;
+}
+
+static void write_partial_books(FILE *file, const struct profile *profile,
+                                const struct summary *summary)
+{
+    (void)summary;
+    (void)fprintf(file,
+                  "books: not of %zu of the %zu sessions; the account of ticks comes with the last "
+                  "part of a session\n",
+                  profile->bookless_session_count, profile->sampled_session_count);
+}
+
 void summary_print_foot(const struct page *page, const struct profile *profile,
                         const struct summary *summary, bool has_table)
 {
     if (has_table) {
         print_sentence(page, PAGE_PLAIN, profile, summary, write_stacks);
         (void)fputc('\n', page->file);
+    }
+    if (has_partial_books(profile)) {
+        print_sentence(page, PAGE_PLAIN, profile, summary, write_partial_books);
+    } else if (has_table) {
         books_print_table(page, profile->books_json);
     } else if (!profile->event.is_clock) {
         books_print_event_brief(page, profile->books_json, profile->event.name);
     } else {
         books_print_brief(page, profile->books_json);
+    }
+}
+
+static void print_period(struct json_out *out, uint64_t period_ns)
+{
+    if (period_ns > 0) {
+        json_out_u64(out, "period_ns", period_ns);
+    } else {
+        json_out_raw(out, "period_ns", NULL);
     }
 }
 
@@ -312,11 +360,7 @@ void summary_json_head(struct json_out *out, const struct profile *profile,
         json_out_u64(out, "value", summary->total);
         json_out_double(out, "standard_error", doubts_event_error(profile));
     }
-    if (period_ns > 0) {
-        json_out_u64(out, "period_ns", period_ns);
-    } else {
-        json_out_raw(out, "period_ns", NULL);
-    }
+    print_period(out, period_ns);
     json_out_u64(out, "duration_ns", profile_span(profile).length_ns);
 }
 
@@ -332,14 +376,21 @@ static void print_json_sessions(struct json_out *out, const struct profile *prof
         return;
     }
     json_out_begin(out, "sessions", '[');
-    for (size_t i = 0; i < profile->session_count; i++) {
+    for (size_t i = 0; i < profile->session_time_count; i++) {
+        const struct profile_session_time *time = &profile->session_times[i];
         struct session_facts facts;
-        session_facts_take_one(profile->session_jsons[i], &facts);
+        if (time->session_json == NULL) {
+            continue;
+        }
+        session_facts_take_one(time->session_json, &facts);
         json_out_begin(out, NULL, '{');
         json_out_string(out, "host", facts.host);
         json_out_string(out, "kernel", facts.kernel);
         json_out_string(out, "targets", facts.targets);
         json_out_string(out, "cpus", facts.cpus);
+        print_period(out, time->period_ns);
+        json_out_u64(out, "duration_ns", time->length_ns);
+        json_out_raw(out, "books", time->books_json);
         json_out_end(out, '}');
         session_facts_done(&facts);
     }
@@ -359,7 +410,7 @@ static void print_json_summary(struct json_out *out, const struct profile *profi
     print_json_sessions(out, profile);
     json_out_double(out, "length_s", length_s(profile));
     if (profile->event.is_clock) {
-        json_out_double(out, "cpu_s", cpu_seconds(profile, summary));
+        json_out_double(out, "cpu_s", profile_cpu_seconds(profile));
     } else {
         json_out_raw(out, "cpu_s", NULL);
     }

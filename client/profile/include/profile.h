@@ -138,6 +138,17 @@ struct profile_drop {
     uint32_t segment;
 };
 
+/* By what period a session was sampled, and when. */
+struct profile_session_time {
+    uint64_t period_ns; /* of its clock; 0: not known */
+    uint64_t length_ns; /* for how long it was sampled: by its books, else by its samples */
+    uint64_t first_ns;  /* of its samples of any event, as the next */
+    uint64_t last_ns;
+    const char *session_json; /* borrowed, of `session_jsons`; NULL: it is not told */
+    char *books_json;         /* owned; NULL: it has none, as one that was read while it ran */
+    bool has_samples;         /* of any event */
+};
+
 struct profile {
     struct profile_sample *samples; /* owned; in the order of the file */
     size_t sample_capacity;
@@ -176,8 +187,14 @@ struct profile {
     size_t event_count;
     uint32_t *hosts; /* owned; by segment: of `texts`, whose it is; INTERN_NONE: it does not say */
     size_t host_count;
-    char *books_json;           /* owned; the books of all sessions as one object, or NULL */
-    struct profile_drop *drops; /* owned; in the order of the file */
+    /* owned; the books of all sessions as one object; NULL: a session that has samples has none */
+    char *books_json;
+    struct profile_session_time *session_times; /* owned; of each session */
+    size_t session_time_count;
+    uint32_t *session_of;          /* owned; by segment: of `session_times` */
+    size_t sampled_session_count;  /* sessions that have samples, of any event */
+    size_t bookless_session_count; /* those of them that have no books */
+    struct profile_drop *drops;    /* owned; in the order of the file */
     size_t drop_capacity;
     size_t drop_count;
     uint64_t dropped_record_count;
@@ -325,12 +342,26 @@ const char *profile_host(const struct profile *profile, uint32_t segment);
 bool profile_has_hosts(const struct profile *profile);
 
 /* When the recording began, with its first sample of any event, and its length, which every view
- * says. Where a part of the time was selected, both are of the part. */
+ * says: of several sessions the sum of theirs. Where a part of the time was selected, both are of
+ * the part. */
 struct profile_span profile_span(const struct profile *profile);
 
-/* The sampling period, from the books or the session; 0 when neither tells, or there are several.
- */
+/* The sampling period, from the books or the session; 0 when neither tells, or sessions have
+ * several. */
 uint64_t profile_period_ns(const struct profile *profile);
+
+/* The same of the session that a sample of the clock is of. */
+uint64_t profile_sample_period_ns(const struct profile *profile,
+                                  const struct profile_sample *sample);
+
+/* Whether that is known of all samples, so that they can be summed up as times. */
+bool profile_has_periods(const struct profile *profile);
+
+/* Whether sessions' periods are so different that numbers of samples are no measure of time. */
+bool profile_periods_differ(const struct profile *profile);
+
+/* The CPU time that all samples of the clock stand for; 0: not known. */
+double profile_cpu_seconds(const struct profile *profile);
 
 /*
  * What is to be added to times of a profile for those of the wall clock, in nanoseconds since 1970.
