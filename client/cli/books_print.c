@@ -416,14 +416,32 @@ uint64_t books_print_period_ns(const char *books_json)
     return books_print_counter(books_json, "period_ns");
 }
 
+/* What the object's "total" says was kept, 0 where it does not say. */
+static uint64_t kept_of(const cJSON *object)
+{
+    int64_t kept = 0;
+    (void)json_read_integer(
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "total"), "kept"),
+        1, JSON_INTEGER_MAX, &kept);
+    return (uint64_t)kept;
+}
+
 uint64_t books_print_kept(const char *books_json)
 {
     cleanup_(json_freep) cJSON *books = parse_books(books_json);
-    int64_t kept = 0;
-    (void)json_read_integer(
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(books, "total"), "kept"),
-        1, JSON_INTEGER_MAX, &kept);
-    return (uint64_t)kept;
+    return kept_of(books);
+}
+
+uint64_t books_print_kept_of_all(const char *books_json)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    uint64_t kept = kept_of(books);
+    const cJSON *event = NULL;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(books, "events"))
+    {
+        kept += kept_of(event);
+    }
+    return kept;
 }
 
 /* Whether a column has nothing but zeros. */

@@ -192,14 +192,19 @@ static void stacks_without_room(const struct profile *profile, const struct summ
     }
 }
 
-/* Why stacks of a daemon's first recording are short, and what to do. */
-static void write_cold(FILE *file, bool is_cold, double percent)
+/* Why stacks of a daemon's first recording are short, and what to do. The books count these stacks
+ * of all events together, whatever the view shows. */
+static void write_cold(FILE *file, const struct profile *profile)
 {
-    if (is_cold) {
+    uint64_t cold = books_print_counter(profile->books_json, "cold_stacks");
+    uint64_t kept = books_print_kept_of_all(profile->books_json);
+    double percent = percent_of(cold < kept ? cold : kept, kept);
+    if (percent > DOUBT_PERCENT) {
         (void)fprintf(file,
-                      "; %.1f %% may be short since files in them had not been read when they were "
-                      "taken: record again, the daemon has read them by now, or start the session "
-                      "before the load",
+                      "; of all samples that were kept, of any event, %.1f %% have stacks that may "
+                      "be short since files in them had not been read when they were taken: record "
+                      "again, the daemon has read them by now, or start the session before the "
+                      "load",
                       percent);
     }
 }
@@ -208,17 +213,14 @@ static void truncated_stacks(const struct profile *profile, const struct summary
                              FILE *file)
 {
     uint64_t cut = summary->truncated_count - summary->stitched_count;
-    uint64_t cold = books_print_counter(profile->books_json, "cold_stacks");
-    double cold_percent = percent_of(cold, books_print_kept(profile->books_json));
-    bool is_cold = cold > 0 && cold_percent > DOUBT_PERCENT;
-    if (percent_of(cut, summary->total) > DOUBT_PERCENT || is_cold) {
+    if (percent_of(cut, summary->total) > DOUBT_PERCENT) {
         (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])%s",
                       percent_of(cut, summary->total),
                       2 * summary->outside_count > cut
                           ? ", most since their processes are outside the pid namespace of the "
                             "daemon, which reads nothing of them"
                           : "");
-        write_cold(file, is_cold, cold_percent);
+        write_cold(file, profile);
     }
 }
 

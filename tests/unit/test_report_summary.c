@@ -481,26 +481,35 @@ TEST(fits_sentences_to_the_page)
     free(text);
 }
 
-/* A daemon that has just started has read no file yet. */
+/* A daemon that has just started has read no file yet. The books count the stacks of all events:
+ * they are a share of all samples, and no doubt of a view whose own stacks are whole. */
 TEST(says_why_stacks_of_a_first_recording_are_short)
 {
+#define COLD(percent)                                                                              \
+    "- 100.0 % of the stacks are cut short of their root ([truncated]); of all samples that were " \
+    "kept, of any event, " percent " % have stacks that may be short since files in them had not " \
+    "been read when they were taken: record again, the daemon has read them by now, or start the " \
+    "session before the load\n"
     static const struct {
+        int quality;
         int cold_count;
+        int event_kept;
         const char *expected; /* NULL: nothing is said */
     } cases[] = {
-        {0, NULL},
-        {1, NULL},
-        {12, "- 0.0 % of the stacks are cut short of their root ([truncated]); 12.0 % may be short "
-             "since files in them had not been read when they were taken: record again, the "
-             "daemon has read them by now, or start the session before the load\n"},
+        {TRUNCATED, 0, 0, NULL},          {TRUNCATED, 1, 0, NULL},
+        {TRUNCATED, 12, 0, COLD("12.0")}, {TRUNCATED, 350, 300, COLD("87.5")},
+        {TRUNCATED, 4, 300, NULL},        {TRUNCATED, 1330, 0, COLD("100.0")},
+        {COMPLETE, 12, 0, NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char books[256];
-        struct recording *recording = recording_of(APP "sample 1000 7 1 0x1001");
+        struct recording *recording = recording_of(APP);
+        add_sample(recording, 1000, 7, (uint64_t)cases[i].quality, ADDRESSES(0x1001));
         (void)snprintf(books, sizeof books,
                        "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":100,"
-                       "\"kept\":100},\"cold_stacks\":%d}\n",
-                       cases[i].cold_count);
+                       "\"kept\":100},\"events\":[{\"event\":\"page-faults\",\"total\":{\"kept\":"
+                       "%d}}],\"cold_stacks\":%d}\n",
+                       cases[i].event_kept, cases[i].cold_count);
         add_data(recording, FXT_STRING_BOOKS, books);
         char *text = summarize(recording, PAGE_UNLIMITED);
         if (cases[i].expected == NULL) {
@@ -510,4 +519,5 @@ TEST(says_why_stacks_of_a_first_recording_are_short)
         }
         free(text);
     }
+#undef COLD
 }

@@ -74,3 +74,6 @@ uint64_t books_print_period_ns(const char *books_json);
 
 /* How many samples they say were kept on all CPUs, 0 where they do not say. */
 uint64_t books_print_kept(const char *books_json);
+
+/* The same of the clock and all other events together. */
+uint64_t books_print_kept_of_all(const char *books_json);
