@@ -226,24 +226,43 @@ static void write_missed(FILE *file, const cJSON *row, double period_ns)
         (void)fprintf(file,
                       "the timer's interrupt came too late for them: interrupts were off%s; what "
                       "ran then is not in the profile",
-                      steal_ns > 0 ? ""
-                                   : ", or a hypervisor that does not tell ran something else");
+                      steal_ns == 0    ? ", or a hypervisor that does not tell ran something else"
+                      : period_ns == 0 ? ", or the hypervisor ran something else"
+                                       : "");
         if (steal_ns > 0) {
             (void)fprintf(file, " (the hypervisor took %.0f ms of it)", steal_ns / 1e6);
         }
     }
 }
 
-static void write_reason(FILE *file, const cJSON *row, double period_ns, size_t which)
+/*
+ * Why ticks are unexplained: what was stolen, in ticks, answers for at least half of them. Where
+ * more ticks are explained than there were, it cannot be the cause.
+ */
+static void write_unexplained(FILE *file, const cJSON *row, double period_ns, const char *otherwise)
 {
     double steal_ns = amount(row, "steal_ns");
-    if (warnings[which].text == NULL) {
-        write_missed(file, row, period_ns);
-    } else if (strcmp(warnings[which].member, "unexplained") == 0 && steal_ns > 0 &&
-               2 * steal_ns >= amount(row, "unexplained") * period_ns) {
+    int64_t ticks = 0;
+    bool is_negative = read_count(row, "unexplained", &ticks) && ticks < 0;
+    if (is_negative) {
+        (void)fputs("the other terms together are more than the measured time of the CPU has "
+                    "periods; THE BOOKS in profctl(1) says how that may be",
+                    file);
+    } else if (period_ns > 0 && steal_ns > 0 && 2 * steal_ns >= (double)ticks * period_ns) {
         (void)fprintf(file,
                       "the hypervisor ran something else for %.0f ms, and is the likely cause",
                       steal_ns / 1e6);
+    } else {
+        (void)fputs(otherwise, file);
+    }
+}
+
+static void write_reason(FILE *file, const cJSON *row, double period_ns, size_t which)
+{
+    if (warnings[which].text == NULL) {
+        write_missed(file, row, period_ns);
+    } else if (strcmp(warnings[which].member, "unexplained") == 0) {
+        write_unexplained(file, row, period_ns, warnings[which].text);
     } else {
         (void)fputs(warnings[which].text, file);
     }

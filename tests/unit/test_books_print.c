@@ -78,7 +78,7 @@ TEST(warns_of_what_is_more_than_a_percent)
         {"throttled", 500, "warning: cpu 3: 50.0 % of the ticks are throttled: the kernel held"},
         {"missed", 20, "warning: cpu 3: 2.0 % of the ticks are missed: the timer's"},
         {"unexplained", 12, "warning: cpu 3: 1.2 % of the ticks are unexplained: nothing"},
-        {"unexplained", -12, "warning: cpu 3: -1.2 % of the ticks are unexplained: nothing"},
+        {"unexplained", -12, "warning: cpu 3: -1.2 % of the ticks are unexplained: the other"},
         {"dropped", 900, "warning: cpu 3: 90.0 % of the ticks are dropped: the trace"},
         {"idle", 900, NULL},
         {"filtered", 900, NULL},
@@ -121,6 +121,43 @@ TEST(tells_what_the_hypervisor_took)
                        "\"missed\":5,\"steal_ns\":20000000}],\"total\":{}}",
                        "interrupts were off; what ran then is not in the profile "
                        "(the hypervisor took 20 ms of it)\n"));
+}
+
+/* Stolen time is named where it can be the cause of so many ticks, and of their sign. */
+TEST(blames_the_hypervisor_for_no_more_than_it_took)
+{
+    static const struct {
+        int unexplained;
+        int steal_ms;
+        const char *period;
+        const char *expected;
+    } cases[] = {
+        {12, 90, "10000000",
+         "the hypervisor ran something else for 90 ms, and is the likely cause"},
+        {12, 60, "10000000",
+         "the hypervisor ran something else for 60 ms, and is the likely cause"},
+        {12, 50, "10000000", "nothing that is measured says where they went; "},
+        {12, 90, "null", "nothing that is measured says where they went; "},
+        {-12, 90, "10000000", "the other terms together are more than the measured time "},
+        {-12, 1, "10000000", "the other terms together are more than the measured time "},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char books[256];
+        (void)snprintf(books, sizeof books,
+                       "{\"period_ns\":%s,\"cpus\":[{\"cpu\":0,\"expected\":100,"
+                       "\"unexplained\":%d,\"steal_ns\":%d000000}],\"total\":{}}",
+                       cases[i].period, cases[i].unexplained, cases[i].steal_ms);
+        char *text = print(books);
+        assert_contains(text, " % of the ticks are unexplained: ");
+        assert_contains(text, cases[i].expected);
+        assert_int_equal(strstr(text, "hypervisor") != NULL,
+                         strstr(cases[i].expected, "hypervisor") != NULL);
+        free(text);
+    }
+    assert_true(prints("{\"period_ns\":null,\"cpus\":[{\"cpu\":1,\"expected\":100,"
+                       "\"missed\":5,\"steal_ns\":120000000}],\"total\":{}}",
+                       "interrupts were off, or the hypervisor ran something else; what ran then "
+                       "is not in the profile (the hypervisor took 120 ms of it)\n"));
 }
 
 /* 100,000 Hz for a second, of which every second tick found the sample before it at work. */
@@ -218,9 +255,9 @@ TEST(says_in_one_line_where_the_ticks_went)
                         "the ring in time; lower the rate or stack_copy_bytes\n"
                         "books: of 100 ticks 103 kept; -3 unexplained (more samples came than the "
                         "measured time has periods) (--books: of each CPU)\n"
-                        "warning: all CPUs: -3.0 % of the ticks are unexplained: nothing that is "
-                        "measured says where they went; THE BOOKS in profctl(1) says what can be "
-                        "in it\n" NO_BOOKS);
+                        "warning: all CPUs: -3.0 % of the ticks are unexplained: the other terms "
+                        "together are more than the measured time of the CPU has periods; THE "
+                        "BOOKS in profctl(1) says how that may be\n" NO_BOOKS);
     free(text);
 }
 
