@@ -15,11 +15,13 @@
 #include "recorded_books.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SESSION_EVENTS_MAX 64 /* of a session's, those that are looked at */
 #define NAMES_MAX          ((size_t)64)
+#define CUT_BYTES          ((size_t)128)
 #define NUMBER_NONE        0 /* the clock's, which is never looked for */
 
 /* The event that is meant, as a session has it. */
@@ -176,7 +178,16 @@ static int refuse(const struct profile *profile, const char *wanted, struct faul
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == 0 ? "" : ", ",
                                  profile->event_names[i]);
     }
-    return fault_set(reterr, ESRCH, "has no event '%s'; it has %s", wanted, text);
+    const struct input_summary *input = &profile->input;
+    char cut[CUT_BYTES] = "";
+    if (input->truncated || input->damaged) {
+        (void)snprintf(cut, sizeof cut,
+                       "; but it %s byte %" PRIu64 ", and what stood behind that is not known",
+                       input->damaged ? "is damaged at" : "ends within the record at",
+                       input->size_bytes);
+    }
+    return fault_set(reterr, ESRCH, "the recording has no event '%s'; it has %s%s", wanted, text,
+                     cut);
 }
 
 /* The value of a sample, of one of these sessions; 0: it is of another event. */

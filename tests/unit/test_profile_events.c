@@ -172,10 +172,28 @@ TEST(refuses_an_event_that_the_recording_does_not_have)
     add_data(recording, FXT_STRING_SESSION, SESSION);
     assert_null(load_event(recording, "cycles", &fault));
     assert_int_equal(fault.code, ESRCH);
-    assert_string_equal(fault.text, "recording: has no event 'cycles'; it has cpu-clock, "
-                                    "page-faults, context-switches, off-cpu");
+    assert_string_equal(fault.text, "recording: the recording has no event 'cycles'; it has "
+                                    "cpu-clock, page-faults, context-switches, off-cpu");
     assert_null(load_event(program(), "cs", &fault));
-    assert_string_equal(fault.text, "recording: has no event 'cs'; it has cpu-clock");
+    assert_string_equal(fault.text, "recording: the recording has no event 'cs'; it has cpu-clock");
+}
+
+/* The session, which names the events, stands behind the samples. */
+TEST(says_that_a_recording_without_an_event_is_cut_off)
+{
+    struct fault fault = {0};
+    struct recording *recording = program();
+    size_t whole_bytes = recording->writer.used_bytes;
+    char expected[256];
+    add_data(recording, FXT_STRING_SESSION, SESSION);
+    recording->writer.used_bytes = whole_bytes + sizeof(uint64_t);
+    assert_null(load_event(recording, "off-cpu", &fault));
+    assert_int_equal(fault.code, ESRCH);
+    (void)snprintf(expected, sizeof expected,
+                   "recording: the recording has no event 'off-cpu'; it has cpu-clock; but it ends "
+                   "within the record at byte %zu, and what stood behind that is not known",
+                   whole_bytes);
+    assert_string_equal(fault.text, expected);
 }
 
 TEST(an_event_without_samples_is_an_empty_profile)
