@@ -21,17 +21,33 @@ void functions_done(struct functions *functions)
     *functions = (struct functions){0};
 }
 
-static struct function describe(const struct profile *profile, const struct profile_frame *frame,
+/* The module that a frame without one is named after, as "[kernel]" is where its functions were not
+ * recorded; INTERN_NONE: it is named after none. */
+static uint32_t find_module(const struct profile *profile, uint32_t name)
+{
+    for (size_t i = 0; i < profile->module_count; i++) {
+        if (profile->modules[i].name == name) {
+            return (uint32_t)i;
+        }
+    }
+    return INTERN_NONE;
+}
+
+static struct function describe(const struct profile *profile, const struct profile_frame *shown,
                                 enum functions_unit unit)
 {
-    struct frame_identity identity = frame_identity(profile, frame, unit == FUNCTIONS_OF_MODULES);
+    struct profile_frame frame = *shown;
+    if (unit == FUNCTIONS_OF_MODULES && frame.module == INTERN_NONE) {
+        frame.module = find_module(profile, frame.name);
+    }
+    struct frame_identity identity = frame_identity(profile, &frame, unit == FUNCTIONS_OF_MODULES);
     return (struct function){
         .name = identity.name,
-        .module = frame->module == INTERN_NONE ? INTERN_NONE : profile->modules[frame->module].name,
+        .module = frame.module == INTERN_NONE ? INTERN_NONE : profile->modules[frame.module].name,
         .basename = identity.module,
         .build_id = identity.build_id,
-        .file = unit == FUNCTIONS_EACH ? frame->file : INTERN_NONE,
-        .line = unit == FUNCTIONS_EACH ? frame->line : 0,
+        .file = unit == FUNCTIONS_EACH ? frame.file : INTERN_NONE,
+        .line = unit == FUNCTIONS_EACH ? frame.line : 0,
     };
 }
 

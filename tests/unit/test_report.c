@@ -152,6 +152,21 @@ TEST(tells_builds_apart_where_functions_have_no_names)
     free(text);
 }
 
+/* Of two samples in the kernel one has its functions there, and the other was not asked for them.
+ */
+TEST(has_one_row_of_the_kernel)
+{
+    struct recording *recording = recording_of(
+        "name 7 0 0 app; module 7 1 /bin/app 0xab; mmap 0 7 1 0x1000 0x1000 0;"
+        "module 0 9 [kernel] 0xcd; mmap 0 0 9 0x8000000000000000 0x7fffffffffffffff "
+        "0x8000000000000000; sample 1 7 1 0x1001 | 0xffffffff81000008; sample 2 7 0 |");
+    char *text = print_report(load_recording(recording), REPORT_BY_MODULE, 0, SHOWN_JSON);
+    assert_contains(text,
+                    "\"row_count\":2,\"rows\":[{\"name\":\"[kernel]\",\"module\":\"[kernel]\",");
+    assert_contains(text, "\"self\":2,\"total\":2,");
+    free(text);
+}
+
 /* The same pid, name and CPU on two machines, of which one has recorded twice. */
 static struct profile *load_hosts(void)
 {
