@@ -344,6 +344,11 @@ removal() {
     apt remove cpu-profilerd
     apt install --no-install-recommends /root/$deb
     lab systemctl --quiet is-active cpu-profilerd-record@web.timer || die "installed again: an enabled schedule does not run"
+    in_lab "cp /var/lib/dpkg/info/cpu-profilerd.prerm prerm; echo 'exit 1' >>/var/lib/dpkg/info/cpu-profilerd.prerm
+        ! dpkg --remove cpu-profilerd; mv prerm /var/lib/dpkg/info/cpu-profilerd.prerm" 2>&1
+    [ "$(lab systemctl is-active cpu-profilerd.socket cpu-profilerd-record@web.timer | sort -u)" = active ] ||
+        die "a removal that failed: the socket or an enabled schedule does not run"
+    prove "a removal that fails leaves the socket and the enabled schedules running"
     in_lab "systemctl start cpu-profilerd-record@web.service"
     expect_recording
     apt purge cpu-profilerd
