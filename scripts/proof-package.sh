@@ -205,6 +205,46 @@ purge_leaves_nothing() {
 
 # ---- the stories
 
+# in_image COMMAND: by a shell of root, in a chroot with its own /proc, whose settings are the machine's.
+in_image() {
+    unshare --mount --pid --fork --kill-child env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+        ${http_proxy:+http_proxy="$http_proxy" https_proxy="$http_proxy"} \
+        sh -euc 'mount -t proc proc "$1/proc"; exec chroot "$1" sh -euc "$2"' sh "$work/image" "$1" </dev/null >"$work/apt.log" 2>&1 || {
+        cat "$work/apt.log" >&2
+        die "in the image: $1"
+    }
+}
+
+image_files() {
+    in_image "find / -xdev ! -path '/root/*' ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/var/lib/apt/*'"
+    # Of the users, which stay.
+    grep -vxE '/etc/((passwd|group|shadow|gshadow)-|\.pwd\.lock)' "$work/apt.log" | sort
+}
+
+image() {
+    local link=/etc/sysctl.d/00-cpu-profilerd.conf before left
+    echo "== installed into an image, without systemd and procps, and with the answer yes in advance"
+    bare_make bookworm "$work" "$cache" systemd-standalone-sysusers
+    bare_unpack "$work/image" "$work"
+    [ ! -e "$work/image/etc/sysctl.d" ] || die "the image has /etc/sysctl.d already"
+    cp "$packages/$deb" "$work/image/root/"
+    before=$(cat $paranoid)
+    in_image "apt-get -qq update; apt-get -y -q satisfy --no-install-recommends '$(dpkg-deb -f "$packages/$deb" Depends)'"
+    image_files >"$work/image.before"
+    in_image "echo cpu-profilerd cpu-profilerd/perf-event-paranoid boolean true | debconf-set-selections
+        apt-get -y -q install --no-install-recommends /root/$deb"
+    in_image "dpkg-query -W -f '\${Status}\n' cpu-profilerd; readlink -e $link; cat $link"
+    grep -x 'install ok installed' "$work/apt.log" || die "the image: $(cat "$work/apt.log")"
+    grep -xF -e '-kernel.perf_event_paranoi[d] = 2' "$work/apt.log" || die "the image will not lower the setting: $(cat "$work/apt.log")"
+    in_image "apt-get -y -q purge cpu-profilerd"
+    image_files >"$work/image.after"
+    left=$(comm -13 "$work/image.before" "$work/image.after")
+    [ -z "$left" ] || die "the image: purge leaves: $left"
+    [ "$(cat $paranoid)" = "$before" ] || die "the image: the machine's setting was $before"
+    rm -rf "$work/image"
+    prove "an image without systemd takes the answer yes, for its boots, and purge leaves nothing in it"
+}
+
 unattended() {
     echo "== installed unattended, and purged"
     apt satisfy --no-install-recommends "$(dpkg-deb -f "$packages/$deb" Depends)"
@@ -378,6 +418,7 @@ judge_spec
 bare_find bookworm "$work"
 bare_make bookworm "$work" "$cache" systemd systemd-sysv dbus
 bare_unpack "$work/bare" "$work"
+image
 boot
 unattended
 three_commands
