@@ -115,6 +115,8 @@ useradd --create-home alice"
     # What is below SOURCE_DIR is there inside.
     LAB_BASE=$work/bare lab_start "$work/lab" "$work/lab/packages" "$setup" || die "systemd did not boot: $(cat "$work/lab/boot.log")"
     lab sh -c "echo 3 >/root/paranoid && mount --bind /root/paranoid $paranoid"
+    # Debconf asks there, before anything is unpacked.
+    lab mknod -m 666 /dev/tty c 5 0
     # Where this machine's root may not raise limits, neither may the systemd inside: capabilities stand for them.
     if ! setpriv --dump | grep -q 'Capability bounding set:.*sys_resource'; then
         lab install -D -m 644 /root/limits.conf /etc/systemd/system/$unit.d/limits.conf
@@ -174,9 +176,9 @@ service_pid() {
     lab systemctl show $unit -p MainPID --value
 }
 
-# files: every name on the machine that is not of the kernel, of a log, or of apt's and dpkg's own books.
+# files: every name on the machine that is not of the kernel, of a log, or of apt's, dpkg's and debconf's own books.
 files() {
-    in_lab "find / -xdev ! -path '/root/*' ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/var/lib/apt/*'
+    in_lab "find / -xdev ! -path '/root/*' ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/var/lib/apt/*' ! -path /var/cache/debconf/tmp.ci
         find /run /tmp -xdev ! -path '/run/systemd/*' ! -path '/run/log/*'" | sort
 }
 
@@ -201,6 +203,23 @@ purge_leaves_nothing() {
     [ -z "$(units)" ] || die "$1: purge leaves units: $(units)"
     expect_paranoid 3 "$1"
     ! lab debconf-show cpu-profilerd 2>/dev/null | grep . || die "$1: purge leaves an answer"
+}
+
+# preset ANSWER: the answer to the package's question, in advance.
+preset() {
+    echo "cpu-profilerd cpu-profilerd/perf-event-paranoid boolean $1" | lab debconf-set-selections
+}
+
+# expect_answer ANSWER VALUE WHAT: what debconf has, and the setting.
+expect_answer() {
+    local answer
+    answer=$(lab debconf-show cpu-profilerd | sed -n 's/^[* ] cpu-profilerd\/perf-event-paranoid: //p')
+    [ "$answer" = "$1" ] || die "the answer is $answer, not $1: $3"
+    expect_paranoid "$2" "$3"
+}
+
+reconfigure() {
+    lab env DEBIAN_FRONTEND=noninteractive dpkg-reconfigure cpu-profilerd >"$work/apt.log" 2>&1 || die "dpkg-reconfigure: $(cat "$work/apt.log")"
 }
 
 # ---- the stories
@@ -248,6 +267,7 @@ image() {
 unattended() {
     echo "== installed unattended, and purged"
     apt satisfy --no-install-recommends "$(dpkg-deb -f "$packages/$deb" Depends)"
+    apt install --no-install-recommends apt-utils
     files >"$work/files.before"
     apt install --no-install-recommends /root/$deb
     grep 'perf_event_paranoid is 3, so cpu-profilerd cannot sample' "$work/apt.log" || die "the administrator is not told: $(cat "$work/apt.log")"
@@ -358,6 +378,54 @@ own_setting() {
     prove "a sysctl file of the administrator's holds in an upgrade and after a removal"
 }
 
+answers() {
+    local link=/etc/sysctl.d/00-cpu-profilerd.conf
+    echo "== answers in advance where the package is or has been, and links that are made and removed by hand"
+    apt install --no-install-recommends /root/$deb
+    expect_answer false 3 "nobody has answered"
+    preset true
+    reconfigure
+    expect_answer true 2 "preset, and reconfigured"
+    reconfigure
+    expect_answer true 2 "reconfigured again"
+    lab rm $link
+    apt install --reinstall --no-install-recommends /root/$deb
+    expect_answer false 3 "the link was removed since"
+    preset true
+    apt install --reinstall --no-install-recommends /root/$deb
+    expect_answer true 2 "preset, and installed again"
+    lab rm $link
+    preset true
+    reconfigure
+    expect_answer true 2 "the link was removed, and then the answer was preset"
+    apt remove cpu-profilerd
+    preset false
+    apt install --no-install-recommends /root/$deb
+    expect_answer false 3 "removed, preset to no, and installed"
+    lab ln -s /usr/share/cpu-profilerd/00-cpu-profilerd.conf $link
+    reconfigure
+    expect_answer true 2 "the link was made by hand"
+    apt remove cpu-profilerd
+    lab rm $link
+    apt install --no-install-recommends /root/$deb
+    expect_answer false 3 "the link was removed after the package"
+    apt remove cpu-profilerd
+    preset true
+    apt install --no-install-recommends /root/$deb
+    expect_answer true 2 "removed, preset, and installed"
+    apt purge cpu-profilerd
+    apt install --no-install-recommends /root/$deb
+    expect_answer false 3 "purged, and installed unattended"
+    apt_answered yes install --reinstall --no-install-recommends "/root/$deb"
+    expect_answer true 2 "asked in an upgrade, as nobody had answered"
+    lab rm $link
+    apt install --reinstall --no-install-recommends /root/$deb
+    expect_answer false 3 "the link was removed after an answer that was typed"
+    apt purge cpu-profilerd
+    purge_leaves_nothing "answers"
+    prove "an answer in advance holds whether or not the package has been there, and so does a link that is made or removed after it"
+}
+
 is_recording() {
     in_lab 'profctl status --json' | grep -q '"state": *"running"'
 }
@@ -425,6 +493,7 @@ three_commands
 upgrades
 own_setting
 removal
+answers
 autopkgtests
 
 echo
