@@ -222,6 +222,10 @@ reconfigure() {
     lab env DEBIAN_FRONTEND=noninteractive dpkg-reconfigure cpu-profilerd >"$work/apt.log" 2>&1 || die "dpkg-reconfigure: $(cat "$work/apt.log")"
 }
 
+expect_said() {
+    grep -F "$1" "$work/apt.log" || die "it is not said that: $1: $(cat "$work/apt.log")"
+}
+
 # ---- the stories
 
 # in_image COMMAND: by a shell of root, in a chroot with its own /proc, whose settings are the machine's.
@@ -426,6 +430,30 @@ answers() {
     prove "an answer in advance holds whether or not the package has been there, and so does a link that is made or removed after it"
 }
 
+full_disk() {
+    local state=/var/lib/cpu-profilerd
+    echo "== no room in $state"
+    in_lab "mkdir $state; mount -t tmpfs -o size=4k,mode=755 none $state; head -c 4096 /dev/zero >$state/fill"
+    preset true
+    ! (apt install --no-install-recommends /root/$deb) 2>/dev/null || die "the former setting has no place, and nothing fails"
+    expect_said "kernel.perf_event_paranoid stays 3, since $state/perf_event_paranoid.former cannot be written"
+    expect_paranoid 3 "its former value cannot be noted"
+    [ "$(in_lab "echo $state/*")" = $state/fill ] || die "a note without a value is left: $(in_lab "ls -l $state")"
+    in_lab "rm $state/fill; DEBIAN_FRONTEND=noninteractive dpkg --configure -a"
+    expect_answer true 2 "there is room"
+    apt remove cpu-profilerd
+    expect_paranoid 3 "removed, after the disk was full"
+    apt install --no-install-recommends /root/$deb
+    in_lab ": >$state/perf_event_paranoid.former"
+    apt remove cpu-profilerd
+    expect_paranoid 2 "nothing says what it was"
+    expect_said "kernel.perf_event_paranoid stays 2: $state/perf_event_paranoid.former does not say what it was"
+    in_lab "echo 3 >$paranoid; umount $state; rmdir $state"
+    apt purge cpu-profilerd
+    purge_leaves_nothing "a full disk"
+    prove "on a full disk the setting stays, and is restored by a removal once there was room; an empty note is no value"
+}
+
 is_recording() {
     in_lab 'profctl status --json' | grep -q '"state": *"running"'
 }
@@ -494,6 +522,7 @@ upgrades
 own_setting
 removal
 answers
+full_disk
 autopkgtests
 
 echo
