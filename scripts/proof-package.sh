@@ -454,6 +454,51 @@ full_disk() {
     prove "on a full disk the setting stays, and is restored by a removal once there was room; an empty note is no value"
 }
 
+mounted_state() {
+    local state=/var/lib/cpu-profilerd
+    echo "== purged, where $state is a mount point"
+    in_lab "mkdir $state; mount -t tmpfs -o mode=755 none $state; mkdir $state/lost+found"
+    apt install --no-install-recommends /root/$deb
+    in_lab "install -d -o cpu-profilerd-record $state/web; : >$state/web/.hidden"
+    apt purge cpu-profilerd
+    expect_said "$state stays: it is a mount point"
+    [ "$(in_lab "find $state -mindepth 1")" = $state/lost+found ] || die "purge leaves in $state: $(in_lab "find $state")"
+    in_lab "umount $state; rmdir $state"
+    purge_leaves_nothing "a mount point"
+    prove "purge empties $state where it is a mount point"
+}
+
+linked_state() {
+    local state=/var/lib/cpu-profilerd
+    echo "== purged, where $state is a link"
+    in_lab "mkdir /srv/rec; echo root >/srv/rec/mine; ln -s ../../srv/rec $state"
+    apt install --no-install-recommends /root/$deb
+    in_lab "install -d -o cpu-profilerd-record /srv/rec/web; echo recording >/srv/rec/web/web-1.fxt.gz"
+    apt purge cpu-profilerd
+    expect_said "/srv/rec, to which $state led, stays"
+    [ "$(in_lab "find /srv/rec -mindepth 1")" = /srv/rec/mine ] || die "purge leaves in /srv/rec: $(in_lab "find /srv/rec")"
+    # A folder of alice's, who puts a link to another in its place.
+    in_lab "ln -s /home/alice/rec $state; install -d -o cpu-profilerd-record /srv/rec/web"
+    as_alice 'ln -s /srv/rec rec'
+    apt install --no-install-recommends /root/$deb
+    apt purge cpu-profilerd
+    expect_said "not root alone decides where that is"
+    lab test -d /srv/rec/web || die "purge follows a link of alice's"
+    as_alice 'rm rec; mkdir rec'
+    in_lab "ln -s /home/alice/rec $state; install -d -o cpu-profilerd-record /home/alice/rec/web"
+    as_alice 'ln -s /srv/rec/mine rec/perf_event_paranoid.former.new'
+    preset true
+    apt install --no-install-recommends /root/$deb
+    expect_paranoid 2 "the answer was preset"
+    [ "$(lab cat /srv/rec/mine)" = root ] || die "the former setting is written through a link of alice's"
+    apt purge cpu-profilerd
+    expect_said "not root alone decides where that is"
+    lab test -d /home/alice/rec/web || die "purge empties a folder that alice can exchange"
+    in_lab "rm -r /srv/rec /home/alice/rec"
+    purge_leaves_nothing "a link"
+    prove "purge removes the recordings where $state is a link of root's, and follows no other's"
+}
+
 is_recording() {
     in_lab 'profctl status --json' | grep -q '"state": *"running"'
 }
@@ -523,6 +568,8 @@ own_setting
 removal
 answers
 full_disk
+mounted_state
+linked_state
 autopkgtests
 
 echo
