@@ -6,7 +6,9 @@
 # failed have left (.partial-*) is kept and removed likewise, by itself: it takes no recording's place.
 set -eu
 cd "$STATE_DIRECTORY"
-find . -maxdepth 1 -type f \( -name "$1-*.fxt.gz" -o -name "$1-*.fxt.gz.partial-*" \) -exec chmod 640 {} +
+# An escaped name has backslashes, "my\x20app", which stand for themselves.
+named=$(printf '%s' "$1" | sed 's/\\/\\\\/g')
+find . -maxdepth 1 -type f \( -name "$named-*.fxt.gz" -o -name "$named-*.fxt.gz.partial-*" \) -exec chmod 640 {} +
 
 # Copies go to a folder whose group is the sender's, as they do too. `.spooled` has the name of the last one. The sender
 # may write there: neither cp nor mv follows a link that it has put in their way.
@@ -14,8 +16,8 @@ spool() {
     folder=/var/spool/cpu-profilerd/$1
     (umask 0007 && mkdir -p "$folder") || return 1
     last=$(cat .spooled 2>/dev/null || true)
-    newest=$(find . -maxdepth 1 -type f -name "$1-*.fxt.gz" | sort | tail -n 1)
-    find . -maxdepth 1 -type f -name "$1-*.fxt.gz" | sort | while read -r recording; do
+    newest=$(find . -maxdepth 1 -type f -name "$named-*.fxt.gz" | sort | tail -n 1)
+    find . -maxdepth 1 -type f -name "$named-*.fxt.gz" | sort | while read -r recording; do
         name=${recording#./}
         # The first time the newest alone is sent.
         if [ -n "$last" ] && ! expr "x$name" '>' "x$last" >/dev/null; then
@@ -38,7 +40,7 @@ fi
 
 # Names tell their time, so one that is still written is the newest.
 for ending in fxt.gz 'fxt.gz.partial-*'; do
-    find . -maxdepth 1 -type f -name "$1-*.$ending" | sort | head -n "-$KEEP" | while read -r recording; do
+    find . -maxdepth 1 -type f -name "$named-*.$ending" | sort | head -n "-$KEEP" | while read -r recording; do
         rm -- "$recording"
     done
 done

@@ -62,8 +62,8 @@ static bool takes_colours(void)
 {
     const char *terminal = getenv("TERM");
     const char *less = getenv("LESS");
-    return !is_set("NO_COLOR") && is_set("TERM") && strcmp(terminal, "dumb") != 0 &&
-           (less == NULL || strpbrk(less, "rR") != NULL);
+    return !is_set("NO_COLOR") && terminal != NULL && terminal[0] != '\0' &&
+           strcmp(terminal, "dumb") != 0 && (less == NULL || strpbrk(less, "rR") != NULL);
 }
 
 static bool has_utf8_locale(void)

@@ -17,9 +17,10 @@
 
 #define ARGUMENTS_MAX 4
 
-#define RELOAD        "{sudo}systemctl daemon-reload"
-#define START_SOCKET  "{sudo}systemctl start cpu-profilerd.socket"
-#define ENABLE_SOCKET "{sudo}systemctl enable --now cpu-profilerd.socket"
+#define RELOAD         "{sudo}systemctl daemon-reload"
+#define START_SOCKET   "{sudo}systemctl start cpu-profilerd.socket"
+#define RESTART_SOCKET "{sudo}systemctl restart cpu-profilerd.socket"
+#define ENABLE_SOCKET  "{sudo}systemctl enable --now cpu-profilerd.socket"
 /* Not by "&", which would stop a sudo that asks, and take a whole line into the background. */
 #define IN_BACKGROUND "{sudo}setsid --fork cpu-profilerd"
 #define BY_HAND       IN_BACKGROUND " --socket {0}"
@@ -124,12 +125,12 @@ static const struct {
     [CAUSE_UNIT_STOPPED] = {"unit-stopped", "unit", DOCTOR_WRONG, true,
                             "cpu-profilerd.socket is enabled, and not running", START_SOCKET, ""},
     [CAUSE_UNIT_FAILED] = {"unit-failed", "unit", DOCTOR_WRONG, true,
-                           "cpu-profilerd.socket has failed ({0}); the journal ends: {1}",
+                           "cpu-profilerd.socket has failed ({0}); it said last: {1}",
                            "{sudo}systemctl reset-failed cpu-profilerd.socket "
                            "cpu-profilerd.service\n" START_SOCKET,
                            ""},
     [CAUSE_UNIT_SERVICE_FAILED] = {"unit-service-failed", "unit", DOCTOR_WRONG, true,
-                                   "cpu-profilerd.service has failed ({0}); the journal ends: {1}",
+                                   "cpu-profilerd.service has failed ({0}); it said last: {1}",
                                    "{sudo}systemctl reset-failed cpu-profilerd.service\n"
                                    "{sudo}systemctl start cpu-profilerd.service",
                                    "all of what it said: journalctl -u cpu-profilerd"},
@@ -142,7 +143,7 @@ static const struct {
                               "there is no socket {0}", ENABLE_SOCKET, ""},
     [CAUSE_SOCKET_GONE] = {"socket-gone", "socket", DOCTOR_WRONG, false,
                            "there is no socket {0}, though cpu-profilerd.socket is active",
-                           "{sudo}systemctl restart cpu-profilerd.socket",
+                           RESTART_SOCKET,
                            "that restarts the daemon too, and ends its session if it has one"},
     [CAUSE_SOCKET_MISSING_BY_HAND] = {"socket-missing-by-hand", "socket", DOCTOR_WRONG, false,
                                       "there is no socket {0}: no daemon was started",
@@ -157,12 +158,27 @@ static const struct {
                            "name the socket of the daemon with --socket, or with "
                            "CPU_PROFILERD_SOCKET"},
     [CAUSE_SOCKET_DEAD] = {"socket-dead", "socket", DOCTOR_WRONG, false, "no daemon listens at {0}",
-                           "{sudo}systemctl restart cpu-profilerd.socket", ""},
+                           RESTART_SOCKET, ""},
     [CAUSE_SOCKET_DEAD_BY_HAND] = {"socket-dead-by-hand", "socket", DOCTOR_WRONG, false,
                                    "no daemon listens at {0} any more", BY_HAND, ""},
     [CAUSE_SOCKET_OF_ROOT] = {"socket-of-root", "socket", DOCTOR_WRONG, false,
                               "{0} is open to its owner alone", "",
                               "start the daemon anew: the group {1} was not there when it started"},
+    [CAUSE_SOCKET_MODE] = {"socket-mode", "socket", DOCTOR_WRONG, false,
+                           "{0} has the mode {1}, with which the group {2} may not connect",
+                           RESTART_SOCKET,
+                           "that makes it anew; it restarts the daemon too, and ends its session "
+                           "if it has one"},
+    [CAUSE_SOCKET_MODE_BY_HAND] = {"socket-mode-by-hand", "socket", DOCTOR_WRONG, false,
+                                   "{0} has the mode {1}, with which the group {2} may not connect",
+                                   "{sudo}chmod 660 {!0}", ""},
+    [CAUSE_SOCKET_OPEN] = {"socket-open", "socket", DOCTOR_WARNING, false,
+                           "{0} has the mode {1}: any user may connect", "{sudo}chmod 660 {!0}",
+                           ""},
+    [CAUSE_SOCKET_REFUSES] = {"socket-refuses", "socket", DOCTOR_WRONG, false,
+                              "no connection to the daemon: {0}", "",
+                              "that is none of the causes which are looked for; what it says of "
+                              "itself is in journalctl -u cpu-profilerd"},
     [CAUSE_GROUP_ROOT] = {"group-root", "group", DOCTOR_OK, false, "you are root", "", ""},
     [CAUSE_GROUP_GOOD] = {"group-good", "group", DOCTOR_OK, false, "you are in the group {0}", "",
                           ""},

@@ -100,6 +100,27 @@ static bool is_owners_alone(const struct access_facts *access)
     return (access->mode & 0066) == 0 || (access->gid == 0 && (access->mode & 0006) == 0);
 }
 
+/* What is wrong with the mode of a socket that is not its owner's alone, or of the service's.
+ * False: nothing. To connect is to write. */
+static bool judge_mode(const struct facts *facts, struct doctor_report *report)
+{
+    const struct access_facts *access = &facts->access;
+    const bool is_units = access->is_default && facts->service.is_booted &&
+                          is(facts->service.socket.active, "active");
+    const bool is_shut = (access->mode & 0020) == 0;
+    char mode[JUDGE_NUMBER_BYTES];
+    (void)snprintf(mode, sizeof mode, "%04o", (unsigned)access->mode & 07777U);
+    if (is_shut && access->has_group && (is_units || !is_owners_alone(access))) {
+        REPORT(report, is_units ? CAUSE_SOCKET_MODE : CAUSE_SOCKET_MODE_BY_HAND, access->path, mode,
+               access->group);
+    } else if ((access->mode & 0002) != 0) {
+        REPORT(report, CAUSE_SOCKET_OPEN, access->path, mode);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void judge_socket(const struct facts *facts, struct doctor_report *report)
 {
     const struct access_facts *access = &facts->access;
@@ -109,6 +130,8 @@ static void judge_socket(const struct facts *facts, struct doctor_report *report
         REPORT(report, CAUSE_SOCKET_NONE, access->path);
     } else if (facts->daemon.code == ECONNREFUSED) {
         judge_dead(facts, report);
+    } else if (judge_mode(facts, report)) {
+        return;
     } else if (is_owners_alone(access) && !access->is_root && !access->is_ours &&
                access->has_group) {
         REPORT(report, CAUSE_SOCKET_OF_ROOT, access->path, access->group);
@@ -144,6 +167,15 @@ static void judge_group(const struct facts *facts, struct doctor_report *report)
 
 void judge_access(const struct facts *facts, struct doctor_report *report)
 {
+    const size_t before = report->count;
+    bool is_explained = facts->daemon.is_connected || facts->daemon.code == 0;
     judge_socket(facts, report);
     judge_group(facts, report);
+    for (size_t i = 0; i < report->count; i++) {
+        const bool is_ours = i >= before || strcmp(report->findings[i].check, "unit") == 0;
+        is_explained = is_explained || (is_ours && report->findings[i].verdict == DOCTOR_WRONG);
+    }
+    if (!is_explained) {
+        REPORT(report, CAUSE_SOCKET_REFUSES, facts->daemon.text);
+    }
 }

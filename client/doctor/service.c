@@ -19,11 +19,19 @@
 #define SHOWN_BYTES   ((size_t)4096)
 #define DROP_IN_BYTES ((size_t)4096)
 
+/* Its own last line; of a unit that said nothing, what systemd says of it. */
 static void gather_journal(const char *unit, struct service_facts *ret)
 {
-    const char *const arguments[] = {"journalctl", "--no-pager", "-q", "-n", "1",
-                                     "-o",         "cat",        "-u", unit, NULL};
-    int status = ask_program(arguments, RUN_LIMIT_MS, ret->journal, sizeof ret->journal);
+    char own[64];
+    (void)snprintf(own, sizeof own, "_SYSTEMD_UNIT=%s", unit);
+    const char *const of_unit[] = {"journalctl", "--no-pager", "-q", "-n", "1",
+                                   "-o",         "cat",        own,  NULL};
+    const char *const of_systemd[] = {"journalctl", "--no-pager", "-q", "-n", "1",
+                                      "-o",         "cat",        "-u", unit, NULL};
+    int status = ask_program(of_unit, RUN_LIMIT_MS, ret->journal, sizeof ret->journal);
+    if (status >= 0 && ret->journal[strspn(ret->journal, "\n")] == '\0') {
+        status = ask_program(of_systemd, RUN_LIMIT_MS, ret->journal, sizeof ret->journal);
+    }
     ret->journal[strcspn(ret->journal, "\n")] = '\0';
     if (status < 0) {
         (void)snprintf(ret->journal_why, sizeof ret->journal_why, "journalctl: %s",

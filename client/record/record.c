@@ -173,6 +173,11 @@ static int begin_naming(struct recording *recording, const char *config)
         naming_new(&parsed.targets, recording->child.pid, NULL, &recording->naming) < 0) {
         return complain("record: there is not enough memory");
     }
+    if (recording->child.pid > 0 && naming_links_are_followed()) {
+        (void)complain("names: Node.js and .NET are not told to name their code: "
+                       "fs.protected_symlinks is 0, so another user's link in /tmp could have them "
+                       "write elsewhere; sysctl -w fs.protected_symlinks=1 prevents that");
+    }
     naming_ask(recording->naming);
     recording->ask_ns =
         clock_ns(CLOCK_MONOTONIC) + (recording->child.pid > 0 ? COMMAND_ASK_NS : ASK_INTERVAL_NS);

@@ -53,7 +53,7 @@ int record_child_fork(struct record_child *child, char *const *command, bool nam
         record_signals_restore();
         (void)close(go_write);
         if (names_code) {
-            naming_set_environment();
+            naming_set_environment(naming_links_are_followed());
         }
         run_child(go_read, end_write, command);
     }

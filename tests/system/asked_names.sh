@@ -9,6 +9,8 @@
 #
 # What is answered is judged of naming_probe, which waits for as long as it takes; `record` waits for 2 seconds.
 . "${0%/*}/lib.sh"
+# shellcheck source=tests/system/machine_settings.sh
+. "${0%/*}/machine_settings.sh"
 require_perf
 
 : >"$WORK/libjvm.so"
@@ -78,11 +80,27 @@ left=$(find /tmp -maxdepth 1 -name '.attach_pid*' | grep -E "pid($(IFS='|' && ec
 profctl record --names --native -d 0.2 -p "${pids[bare]}" -o "$WORK/p.fxt" >"$WORK/record.out" 2>"$WORK/said"
 [ "$(grep -c "names:" "$WORK/said")" -eq 1 ] || fail "others are asked: $(cat "$WORK/said")"
 
-# shellcheck disable=SC2016
-NODE_OPTIONS=--no-warnings PYTHONPERFSUPPORT=0 profctl record --names --native -o "$WORK/p.fxt" -- \
-    sh -c 'echo "$NODE_OPTIONS" "$PYTHONPERFSUPPORT" "$DOTNET_PerfMapEnabled"; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' \
-    >"$WORK/environment" 2>"$WORK/said" || fail "record: $(cat "$WORK/said")"
-[ "$(cat "$WORK/environment")" = "--no-warnings --perf-basic-prof 0 1" ] || fail "the environment is $(cat "$WORK/environment")"
+# What a command finds in its environment. Where the kernel follows another user's link in /tmp, Node.js and .NET would
+# write their maps through it.
+environment_is() {
+    # shellcheck disable=SC2016
+    NODE_OPTIONS=--no-warnings PYTHONPERFSUPPORT=0 profctl record --names --native -o "$WORK/p.fxt" -- \
+        sh -c 'echo "$NODE_OPTIONS" "$PYTHONPERFSUPPORT" "$DOTNET_PerfMapEnabled"; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' \
+        >"$WORK/environment" 2>"$WORK/said" || fail "record: $(cat "$WORK/said")"
+    [ "$(cat "$WORK/environment")" = "$1" ] || fail "the environment is $(cat "$WORK/environment"), not $1"
+}
+links=/proc/sys/fs/protected_symlinks
+[ "$(id -u)" -ne 0 ] || keep_settings "$links" || fail "the machine would not be as it was"
+for value in 0 1; do
+    [ "$(id -u)" -ne 0 ] || echo "$value" >"$links"
+    case $(cat "$links") in
+    0)
+        environment_is "--no-warnings 0 "
+        grep -q 'names: Node.js and .NET are not told to name their code: fs.protected_symlinks is 0' "$WORK/said" || fail "not said: $(cat "$WORK/said")"
+        ;;
+    *) environment_is "--no-warnings --perf-basic-prof 0 1" ;;
+    esac
+done
 
 # Of a command that is a Python which cannot be asked it is said too, once.
 if python3 -c 'import sys; sys.exit(sys.version_info >= (3, 12))'; then

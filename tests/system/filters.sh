@@ -91,7 +91,7 @@ expect_in() {
     status=$?
     kill -STOP "${spinning[@]}"
     if [ -z "$labels" ]; then
-        [ "$status" -eq 1 ] || fail "record $*: ended with $status"
+        [ "$status" -eq 4 ] || fail "record $*: ended with $status"
         [ ! -e "$WORK/in.fxt" ] || fail "record $*: a file without a sample"
         return
     fi

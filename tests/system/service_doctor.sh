@@ -90,6 +90,15 @@ found socket-gone
 follow socket-gone alice
 examine 0 alice
 
+# A mode that shuts members out.
+for mode in 600 640; do
+    lab chmod "$mode" /run/cpu-profilerd/control.sock
+    examine 1 alice
+    found socket-mode
+    follow socket-mode alice
+    examine 0 alice
+done
+
 # Failed, for a reason that is gone when the remedy is followed.
 printf '[Service]\nExecStart=\nExecStart=/bin/false\n' | lab tee "/etc/systemd/system/$UNIT.d/zz.conf" >/dev/null
 lab systemctl daemon-reload
@@ -99,6 +108,8 @@ has_failed() {
     [ "$(service_property ActiveState)" = failed ]
 }
 wait_until 20 has_failed || fail "the service has not failed: $(service_property ActiveState)"
+examine 1 root
+grep -q 'it said last: .*Failed at step EXEC spawning /bin/false' "$WORK/doctor.json" || fail "root is not told why the service failed: $(cat "$WORK/doctor.json")"
 examine 1 alice
 found unit-service-failed
 lab rm "/etc/systemd/system/$UNIT.d/zz.conf"

@@ -3,12 +3,15 @@
 /* Machines that are made up, and what the doctor says of each. */
 #include "causes.h"
 #include "judge.h"
+
 #include "runtimes.h"
 #include "trial.h"
 #include "unit_test.h"
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BIT(capability) (UINT64_C(1) << (capability))
@@ -311,7 +314,7 @@ TEST(goes_from_the_units_to_the_group)
     expect(&facts, "socket-missing", "there is no socket");
     (void)snprintf(facts.service.socket.active, sizeof facts.service.socket.active, "failed");
     (void)snprintf(facts.service.journal, sizeof facts.service.journal, "bind: in use");
-    expect(&facts, "unit-failed", "the journal ends: bind: in use");
+    expect(&facts, "unit-failed", "it said last: bind: in use");
     (void)snprintf(facts.service.socket.file, sizeof facts.service.socket.file, "disabled");
     expect(&facts, "unit-disabled", "systemctl enable --now cpu-profilerd.socket");
     (void)snprintf(facts.service.socket.load, sizeof facts.service.socket.load, "masked");
@@ -362,12 +365,43 @@ TEST(tells_a_new_member_from_none)
     facts.access.is_listed = false;
     expect(&facts, "group-not-member", "usermod -aG cpu-profiler ");
     facts.access.mode = 0600;
+    facts.service.is_booted = false;
     expect(&facts, "socket-of-root", "start the daemon anew");
     facts.access.has_group = false;
     expect(&facts, "group-missing", "groupadd --system cpu-profiler");
     expect_none(&facts, "socket-of-root");
     facts.access.is_root = true;
     expect(&facts, "group-root", "you are root");
+}
+
+TEST(finds_a_mode_that_shuts_members_out_or_lets_others_in)
+{
+    static const mode_t shut[] = {0600, 0640, 0606, 0646};
+    for (size_t i = 0; i < COUNT_OF(shut); i++) {
+        struct facts facts = well();
+        facts.daemon = (struct daemon_facts){.code = EACCES};
+        facts.access.mode = S_IFSOCK | shut[i];
+        expect(&facts, "socket-mode", "systemctl restart cpu-profilerd.socket");
+        facts.access.is_default = false;
+        if (shut[i] == 0600) {
+            expect(&facts, "socket-of-root", "start the daemon anew");
+        } else {
+            expect(&facts, "socket-mode-by-hand", "chmod 660 ");
+        }
+    }
+    struct facts facts = well();
+    facts.access.mode = S_IFSOCK | 0666;
+    expect(&facts, "socket-open", "any user may connect");
+    expect_none(&facts, "socket-good");
+}
+
+TEST(says_of_a_connection_that_fails_without_a_cause_that_it_does)
+{
+    struct facts facts = well();
+    facts.daemon = (struct daemon_facts){.code = EPROTO, .text = "the answer is none"};
+    expect(&facts, "socket-refuses", "the answer is none");
+    facts.access.mode = S_IFSOCK | 0640;
+    expect_none(&facts, "socket-refuses");
 }
 
 /* Membership in it may be worth more than a recording, such as that in docker. */

@@ -78,16 +78,27 @@ TEST(keeps_what_the_user_has_set)
     assert_int_equal(setenv("NODE_OPTIONS", "--no-warnings", 1), 0);
     assert_int_equal(setenv("PYTHONPERFSUPPORT", "0", 1), 0);
     assert_int_equal(unsetenv("DOTNET_PerfMapEnabled"), 0);
-    naming_set_environment();
+    naming_set_environment(false);
     assert_string_equal(getenv("NODE_OPTIONS"), "--no-warnings --perf-basic-prof");
     assert_string_equal(getenv("PYTHONPERFSUPPORT"), "0");
     assert_string_equal(getenv("DOTNET_PerfMapEnabled"), "1");
     assert_int_equal(setenv("NODE_OPTIONS", "--perf-prof", 1), 0);
-    naming_set_environment();
+    naming_set_environment(false);
     assert_string_equal(getenv("NODE_OPTIONS"), "--perf-prof");
     assert_int_equal(unsetenv("NODE_OPTIONS"), 0);
-    naming_set_environment();
+    naming_set_environment(false);
     assert_string_equal(getenv("NODE_OPTIONS"), "--perf-basic-prof");
+}
+
+TEST(tells_those_that_follow_links_nothing)
+{
+    assert_int_equal(unsetenv("NODE_OPTIONS"), 0);
+    assert_int_equal(unsetenv("PYTHONPERFSUPPORT"), 0);
+    assert_int_equal(unsetenv("DOTNET_PerfMapEnabled"), 0);
+    naming_set_environment(true);
+    assert_null(getenv("NODE_OPTIONS"));
+    assert_string_equal(getenv("PYTHONPERFSUPPORT"), "1");
+    assert_null(getenv("DOTNET_PerfMapEnabled"));
 }
 
 static void answer_well(const struct naming_process *process, uint64_t listen_ms,

@@ -14,7 +14,8 @@
  * -1 with errno. */
 int own_map_open_tmp(int process_folder);
 
-/* Whether a file of that user is there, with something in it. `inner` is the pid of the process in its own namespace. */
+/* Whether a file of that user is there, with something in it. `inner` is the pid of the process in
+ * its own namespace. */
 bool own_map_is_there(int process_folder, pid_t inner, uid_t uid);
 
 /*

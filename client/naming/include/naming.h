@@ -58,5 +58,9 @@ void naming_ask(struct naming *naming);
 void naming_ask_again(struct naming *naming);
 
 /* Sets in the environment of the caller what has runtimes write their maps from their start on,
- * where it is not set. For a child that is about to become the command. */
-void naming_set_environment(void);
+ * where it is not set; for Node.js and .NET unless links are followed. For a child that is about to
+ * become the command. */
+void naming_set_environment(bool links_are_followed);
+
+/* Whether a link of another user's in /tmp leads a program elsewhere (fs.protected_symlinks). */
+bool naming_links_are_followed(void);
