@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -226,6 +227,7 @@ static int listen_at(const char *path)
 /* Ends with 0 if the request was as it should. */
 static void run_server(const struct server *server, int ready_fd)
 {
+    (void)prctl(PR_SET_NAME, "Signal Dispatcher"); /* the thread that takes a Java's signals */
     char path[128];
     char request[128];
     char file[64];
@@ -297,6 +299,8 @@ static struct naming_answer ask(const struct server *server, naming_ask_fn *way)
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(status == 0 || server->planted_count > 0);
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)pid);
+    (void)unlink(path); /* made before the question */
     (void)close(ready[0]);
     (void)close(ready[1]);
     return question.answer;
