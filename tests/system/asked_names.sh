@@ -90,7 +90,14 @@ environment_is() {
     [ "$(cat "$WORK/environment")" = "$1" ] || fail "the environment is $(cat "$WORK/environment"), not $1"
 }
 links=/proc/sys/fs/protected_symlinks
+end() {
+    local status=$?
+    restore_settings || status=1
+    (exit "$status")
+    finish
+}
 [ "$(id -u)" -ne 0 ] || keep_settings "$links" || fail "the machine would not be as it was"
+trap end EXIT
 for value in 0 1; do
     [ "$(id -u)" -ne 0 ] || echo "$value" >"$links"
     case $(cat "$links") in
