@@ -133,8 +133,8 @@ void text_print_padded(FILE *file, const char *text, size_t width)
     print_spaces(file, used < width ? width - used : 0);
 }
 
-/* How many bytes are in front of the first character that begins at `columns` or behind, none that
- * is put over the one before it. */
+/* How many bytes the characters take that begin in the first `columns`, with the accents that are
+ * put over the last of them. */
 static size_t skip_columns(const char *text, size_t columns)
 {
     const size_t text_bytes = strlen(text);

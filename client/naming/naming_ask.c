@@ -39,8 +39,8 @@ static int become(uid_t uid, gid_t gid)
     return 0;
 }
 
-/* Asks a process whose map no other user can have made. One that was made here, and was not
- * written, goes again. */
+/* Asks a process, once its map is a file of its own user. A map that was made here for that is
+ * removed if the process does not write it. */
 static void ask(const struct naming_question *question, const struct naming_process *process,
                 uint64_t listen_ms, struct naming_answer *answer)
 {

@@ -48,8 +48,9 @@ if os.fork() == 0:  # has samples, and ends with the other
     parent = os.getppid()
     while os.getppid() == parent:
         time.sleep(0.05)
-    if os.path.exists(path):
-        os.unlink(path)
+    for left in (path, f"/tmp/perf-{parent}.map"):
+        if os.path.lexists(left):
+            os.unlink(left)
     os._exit(0)
 
 

@@ -23,6 +23,13 @@ machine() { # NAME: in PID_NAME
     wait_until 20 grep -q ready "$WORK/$1.out" || fail "$1 does not run"
 }
 declare -A pids
+end() {
+    local status=$?
+    restore_settings || status=1
+    (exit "$status")
+    finish
+}
+trap end EXIT
 for kind in good endless refuses foreign bare silent server planted; do
     machine "$kind"
 done
@@ -71,7 +78,6 @@ for kind in "${!pids[@]}"; do
     said "$kind" "has written "
 done
 [ "$(grep -c "names:" "$WORK/said")" -eq 9 ] || fail "more is said: $(cat "$WORK/said")"
-rm -f "/tmp/perf-${pids[planted]}.map"
 kill -0 "${pids[@]}" || fail "a process was ended"
 left=$(find /tmp -maxdepth 1 -name '.attach_pid*' | grep -E "pid($(IFS='|' && echo "${pids[*]}"))\$")
 [ -z "$left" ] || fail "files are left: $left"
@@ -90,14 +96,7 @@ environment_is() {
     [ "$(cat "$WORK/environment")" = "$1" ] || fail "the environment is $(cat "$WORK/environment"), not $1"
 }
 links=/proc/sys/fs/protected_symlinks
-end() {
-    local status=$?
-    restore_settings || status=1
-    (exit "$status")
-    finish
-}
 [ "$(id -u)" -ne 0 ] || keep_settings "$links" || fail "the machine would not be as it was"
-trap end EXIT
 for value in 0 1; do
     [ "$(id -u)" -ne 0 ] || echo "$value" >"$links"
     case $(cat "$links") in

@@ -130,6 +130,14 @@ static void die(const struct naming_process *process, uint64_t listen_ms,
     (void)raise(SIGKILL);
 }
 
+/* The map that was made for a question to this process, which a child that was killed leaves. */
+static void remove_map(void)
+{
+    char path[48];
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    (void)unlink(path);
+}
+
 TEST(waits_for_none_longer_than_it_may)
 {
     struct naming_question questions[3] = {0};
@@ -147,6 +155,7 @@ TEST(waits_for_none_longer_than_it_may)
     for (size_t i = 0; i < 3; i++) {
         naming_process_close(&questions[i].process);
     }
+    remove_map();
 }
 
 static void on_any(int number)
@@ -190,6 +199,7 @@ TEST(has_children_that_no_handler_of_the_caller_keeps)
     (void)signal(SIGPIPE, SIG_DFL);
     assert_string_equal(question.answer.why, "");
     assert_true(question.answer.is_done);
+    remove_map();
 }
 
 /* A server that speaks for its own process, or not. */
