@@ -193,7 +193,7 @@ if command -v node >/dev/null; then
         eval "$export_it"
         [ "$NODE_OPTIONS" = '--no-warnings --perf-basic-prof' ]
     ) || fail "it throws options away: $export_it"
-    alone "$export_it; $run; until ls perf-*.map >/dev/null 2>&1; do kill -0 \$!; sleep 0.01; done"
+    alone "$export_it; $run; until [ -s \"perf-\$!.map\" ]; do kill -0 \$!; sleep 0.01; done"
     found made-code-good
 fi
 
