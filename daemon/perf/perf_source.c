@@ -348,6 +348,69 @@ static void sleep_until(uint64_t monotonic_ns)
     }
 }
 
+/* A moment is known well enough if it is known to this, and is not looked for for ever. */
+#define MOMENT_NS    20000
+#define MOMENT_TRIES 8
+
+/* At which moment a CPU's clock had run for how long. */
+struct clock_reading {
+    uint64_t now_ns; /* CLOCK_BOOTTIME; not earlier than it was */
+    uint64_t running_ns;
+};
+
+/* Another task, or the hypervisor, may have the CPU amid a reading: then it is made again, and the
+ * shortest counts. */
+static struct clock_reading read_clock(const struct perf_source *source, size_t index)
+{
+    struct clock_reading best = {0};
+    uint64_t best_took_ns = UINT64_MAX;
+    for (unsigned i = 0; i < MOMENT_TRIES && best_took_ns > MOMENT_NS; i++) {
+        struct perf_count count = {0};
+        uint64_t before_ns = clock_ns(CLOCK_BOOTTIME);
+        (void)perf_source_read_count(source, index, 0, &count);
+        uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+        if (now_ns - before_ns < best_took_ns) {
+            best_took_ns = now_ns - before_ns;
+            best = (struct clock_reading){now_ns, count.time_running_ns};
+        }
+    }
+    return best;
+}
+
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/*
+ * Between the switching of an event and a reading of the clock another task may have the CPU for
+ * milliseconds, in which ticks came, or would have come. So how long the event ran tells the moment
+ * as well. Each of the two can only be too late, so the earlier one is taken.
+ */
+static int start_samples(struct perf_source *source, size_t index)
+{
+    struct perf_cpu *cpu = &source->cpus[index];
+    struct clock_reading before = read_clock(source, index);
+    int r = perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, true);
+    cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
+    struct clock_reading after = read_clock(source, index);
+    cpu->started_ns =
+        earlier(cpu->started_ns, after.now_ns - (after.running_ns - before.running_ns));
+    return r;
+}
+
+static int stop_samples(struct perf_source *source, size_t index)
+{
+    struct perf_cpu *cpu = &source->cpus[index];
+    struct clock_reading before = read_clock(source, index);
+    int r = perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, false);
+    cpu->stopped_ns = clock_ns(CLOCK_BOOTTIME);
+    struct clock_reading after = read_clock(source, index);
+    cpu->stopped_ns =
+        earlier(cpu->stopped_ns, before.now_ns + after.running_ns - before.running_ns);
+    return r;
+}
+
 /*
  * A CPU's timer starts when its event is enabled, so the moments of enabling are the phases. Every
  * CPU gets a random moment in a slice of its own, which makes them differ and keeps the whole as
@@ -366,11 +429,10 @@ static int enable_at_random_phases(struct perf_source *source)
             return -errno;
         }
         sleep_until(start_ns + i * slice_ns + random % slice_ns);
-        int r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SAMPLES, true);
+        int r = start_samples(source, i);
         if (r < 0) {
             return r;
         }
-        source->cpus[i].started_ns = clock_ns(CLOCK_BOOTTIME);
     }
     return 0;
 }
@@ -410,14 +472,13 @@ int perf_source_control_event(struct perf_source *source, size_t index, uint32_t
 static int disable_all(struct perf_source *source)
 {
     int result = 0;
+    source->sampling = false;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        int r = perf_cpu_enable(&source->cpus[i], PERF_CONSUMER_SAMPLES, false);
+        int r = stop_samples(source, i);
         result = result < 0 ? result : r;
-        source->cpus[i].stopped_ns = clock_ns(CLOCK_BOOTTIME);
         r = enable_switches(source, i, false);
         result = result < 0 ? result : r;
     }
-    source->sampling = false;
     return result;
 }
 
@@ -545,8 +606,7 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     bool ticking = sampled && source->sampling;
     if (ticking) {
         (void)enable_switches(source, index, true);
-        (void)perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, true);
-        cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
+        (void)start_samples(source, index);
     }
     (void)pthread_mutex_unlock(&source->mutex);
     return ticking;

@@ -468,7 +468,9 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
         sink_end_round(drain->sinks.all[i], horizon_ns);
     }
     adapt_waits(drain, horizon_ns);
-    for (size_t i = 0; i < source->cpu_count; i++) {
+    /* While CPU after CPU is stopped, the horizon may be after the last tick of one. */
+    const bool is_before_the_end = horizon_ns == UINT64_MAX || source->sampling;
+    for (size_t i = 0; is_before_the_end && i < source->cpu_count; i++) {
         cpu_books_reach(drain->books, i, horizon_ns);
     }
 }

@@ -233,9 +233,25 @@ else
 fi
 load_ends
 
-echo "== in a pid namespace of its own the daemon asks others about idleness"
+echo "== the daemon is held up for 20 ms behind each switching of an event"
+# That is 80 ticks; CPUs that are not busy have no samples in it either.
 stop_daemon || fail "the daemon"
 daemon_pid=
+run_in_background env LD_PRELOAD="$BUILD_DIR/lib/held_up.so" "$BIN/cpu-profilerd" --socket "$WORK/held.sock" >"$WORK/held.log" 2>&1
+held=$BACKGROUND_PID
+export CPU_PROFILERD_SOCKET=$WORK/held.sock
+wait_until 10 grep -q held.sock "$WORK/held.log" || fail "no daemon: $(cat "$WORK/held.log")"
+for loaded in "busy" "napper 3000 3000"; do
+    # shellcheck disable=SC2086
+    load $loaded
+    record 1
+    load_ends
+    judge "$WORK/report.json" "$closes" "c['lost'] == 0"
+done
+kill "$held"
+wait "$held" || fail "the daemon that was held up ended with status $?"
+
+echo "== in a pid namespace of its own the daemon asks others about idleness"
 if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
     run_in_background unshare --pid --fork --kill-child --mount-proc "$BIN/cpu-profilerd" --socket "$WORK/inner.sock" >"$WORK/inner.log" 2>&1
     inner=$BACKGROUND_PID

@@ -27,7 +27,7 @@ target_link_libraries(cpu_gaps PRIVATE house common Threads::Threads)
 add_executable(under_filter system/under_filter.c)
 target_link_libraries(under_filter PRIVATE house pkg::seccomp)
 # Preloaded into programs with and without sanitizers, so they have none themselves.
-foreach(name failing_memory live_memory old_kernel small_machine)
+foreach(name failing_memory held_up live_memory old_kernel small_machine)
     add_library(${name} MODULE system/${name}.c)
     target_link_libraries(${name} PRIVATE workload ${CMAKE_DL_LIBS})
     set_target_properties(${name} PROPERTIES PREFIX "")

@@ -56,6 +56,7 @@ static void make_source(struct ring_world *world, const struct ring_world_option
         .sideband_count = options->cpu_count,
         .sample_max_stack = 127,
         .deferring = options->deferring,
+        .sampling = true,
     };
     for (size_t i = 0; i < options->cpu_count; i++) {
         world->cpus[i] = (struct perf_cpu){.cpu = (uint32_t)i, .started_ns = options->started_ns};

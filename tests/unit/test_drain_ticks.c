@@ -131,6 +131,17 @@ TEST(who_takes_one_sample_in_a_hundred_is_seen)
     }
 }
 
+/* One CPU after the other is stopped, and rounds go on meanwhile: the CPU idles, without ticks. */
+STORY(a_round_while_sampling_ends_counts_no_tick_after_the_end)
+{
+    put_ticks(world, 1, 400, 2000);
+    put_switch(world, TICK(400) + 100000, PID, 0);
+    drain_all(world->drain, TICK(410));
+    world->source.sampling = false;
+    drain_all(world->drain, TICK(500));
+    EXPECT_BOOKS(450, TICK(450) + 50000, .received = 400, .idle = 50);
+}
+
 STORY(every_term_of_one_run)
 {
     put_ticks(world, 1, 10, 2000);

@@ -18,6 +18,7 @@
 #include "perf_ring.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -151,8 +152,10 @@ struct perf_source {
     uint64_t ring_bytes; /* all rings together, as they were opened at first */
     uint8_t *bounces;    /* one for each ring: a record of every ring can be shown at once */
     size_t bounces_bytes;
-    pthread_mutex_t mutex; /* over `sampling`, and what switches it on and off */
-    bool sampling;         /* it is enabled: a CPU that comes back is sampled at once */
+    pthread_mutex_t mutex; /* over what switches sampling on and off */
+    /* Set before the first CPU's is enabled, and unset before the first one's is disabled: a CPU
+     * that comes back meanwhile is sampled at once. */
+    atomic_bool sampling;
 };
 
 /* The highest index that a sample's event has: waits have two, behind the others. */
