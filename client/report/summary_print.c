@@ -89,6 +89,11 @@ static void write_session(FILE *file, const struct profile *profile, const struc
         write_amount(file, profile, summary);
     }
     (void)fputs(".\n", file);
+    if (profile->unselected_count > 0) {
+        bool is_part = profile->from_ns > 0 || profile->to_ns > 0;
+        (void)fprintf(file, "%s are of the whole recording.\n",
+                      is_part ? "The books" : "The length and the books");
+    }
     session_facts_done(&facts);
 }
 

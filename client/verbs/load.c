@@ -37,20 +37,22 @@ static int load_profile(const struct load_request *request, struct profile **ret
                : EXIT_DONE;
 }
 
-static int load_selection(const char *path, const struct selection *selection,
-                          struct profile *profile)
+static int load_selection(const struct load_request *request, struct profile *profile)
 {
     struct fault fault = {0};
-    if (selection_is_empty(selection)) {
+    if (selection_is_empty(request->selection)) {
         return EXIT_DONE;
     }
-    if (selection_apply(selection, profile, &fault) < 0) {
-        return complain("%s: %s", path, fault.text);
+    if (selection_apply(request->selection, profile, &fault) < 0) {
+        return complain("%s: %s", request->path, fault.text);
+    }
+    if (request->shows_selection) {
+        return EXIT_DONE;
     }
     bool is_part = profile->from_ns > 0 || profile->to_ns > 0;
     (void)complain(
-        "%s: %zu of %" PRIu64 " samples %s selected; %s are those of the whole recording", path,
-        profile->sample_count, profile->sample_count + profile->unselected_count,
+        "%s: %zu of %" PRIu64 " samples %s selected; %s are those of the whole recording",
+        request->path, profile->sample_count, profile->sample_count + profile->unselected_count,
         profile->sample_count == 1 ? "is" : "are", is_part ? "the books" : "length and books");
     return EXIT_DONE;
 }
@@ -163,7 +165,7 @@ int load_recording(const struct load_request *request, struct profile **ret)
     if (profile == NULL) {
         return status;
     }
-    if (load_selection(request->path, request->selection, profile) != EXIT_DONE ||
+    if (load_selection(request, profile) != EXIT_DONE ||
         load_detail(request->path, request->detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }

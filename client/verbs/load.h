@@ -19,14 +19,15 @@ struct load_request {
     const struct selection *selection; /* borrowed */
     enum profile_names names;
     enum load_detail detail;
+    bool shows_selection; /* the verb says itself how much is selected */
 };
 
 /*
  * Loads a recording for a verb, leaves what is selected of it, and adds what was asked for. Says on
- * standard error how much is selected. Complains if anything fails, if the recording is cut off or
- * damaged, if servers that were to be asked cannot be, or if there was no room for all that samples
- * have. `*ret` (returned: profile_free()) is what can be shown; NULL: nothing. Returns the exit
- * status that this makes, however well the showing goes.
+ * standard error how much is selected, unless the verb does. Complains if anything fails, if the
+ * recording is cut off or damaged, if servers that were to be asked cannot be, or if there was no
+ * room for all that samples have. `*ret` (returned: profile_free()) is what can be shown; NULL:
+ * nothing. Returns the exit status that this makes, however well the showing goes.
  */
 int load_recording(const struct load_request *request, struct profile **ret);
 

@@ -310,7 +310,7 @@ static int print_report(const struct report_request *request)
     cleanup_(profile_freep) struct profile *profile = NULL;
     struct summary summary;
     const struct load_request load = {request->path, &request->selection, request->names,
-                                      request->detail};
+                                      request->detail, !request->is_json};
     int status = load_recording(&load, &profile);
     if (profile == NULL) {
         return status;
