@@ -117,8 +117,8 @@ uint64_t pusher_count_samples(const char *path)
 static uint64_t random_below(uint64_t limit)
 {
     uint64_t number = 0;
-    (void)getrandom(&number, sizeof number, GRND_NONBLOCK);
-    return limit == 0 ? 0 : number % limit;
+    bool is_random = getrandom(&number, sizeof number, GRND_NONBLOCK) == (ssize_t)sizeof number;
+    return limit == 0 || !is_random ? 0 : number % limit;
 }
 
 /* Sleeps until a time of CLOCK_BOOTTIME, or a signal. */
