@@ -282,6 +282,8 @@ static int count_up(struct counting *counting)
         const struct profile_sample sample = {.quality = (uint8_t)i};
         count_rooted(counting->summary, profile_rooted(&sample), counting->quality_counts[i]);
     }
+    counting->summary->short_copy_count = counting->quality_counts[PROFILE_QUALITY_SHORT_COPY];
+    counting->summary->too_deep_count = counting->quality_counts[PROFILE_QUALITY_DEPTH];
     for (size_t i = 0; i < counting->profile->tasks.item_count && r == 0; i++) {
         if (counting->task_counts[i] > 0) {
             r = count_command(counting, (uint32_t)i, counting->task_counts[i]);

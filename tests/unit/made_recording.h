@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define COMPLETE  UINT64_C(1) /* qualities */
-#define TRUNCATED UINT64_C(2)
+#define TRUNCATED UINT64_C(4)
 
 struct recording {
     uint64_t memory[65536];

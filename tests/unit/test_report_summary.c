@@ -268,8 +268,17 @@ TEST(finds_what_casts_doubt)
     assert_doubts(APP "sample 1 7 1 0x1001", -1, 0,
                   "there are no books, so it is not known how many ticks are missing\n");
     assert_doubts(APP "sample 1 7 1 0x1001", 1, 4, "4.0 % of the ticks are lost\n");
-    assert_doubts(APP "sample 1 7 2 0x1001", 1, 0,
+    assert_doubts(APP "sample 1 7 4 0x1001", 1, 0,
                   "100.0 % of the stacks are cut short of their root ([truncated])\n");
+    assert_doubts(APP "sample 1 7 2 0x1001; sample 2 7 2 0x1001; sample 3 7 4 0x1001", 1, 0,
+                  "100.0 % of the stacks are cut short of their root ([truncated]), most since "
+                  "the copy of the stack ends before it: with a larger stack_copy_bytes in the "
+                  "config of record it may be reached\n");
+    assert_doubts(APP "sample 1 7 2 0x1001; sample 2 7 4 0x1001", 1, 0,
+                  "100.0 % of the stacks are cut short of their root ([truncated])\n");
+    assert_doubts(APP "sample 1 7 3 0x1001", 1, 0,
+                  "100.0 % of the stacks are cut short of their root ([truncated]), most since "
+                  "they have more frames than max_stack_depth in the config of record\n");
     assert_doubts(APP "sample 1 0 2 0x1001", 1, 0,
                   "100.0 % of the stacks are cut short of their root ([truncated]), most since "
                   "their processes are outside the pid namespace of the daemon, which reads "

@@ -43,9 +43,11 @@
 #define PROFILE_TOTAL_MAX ((uint64_t)INT64_MAX)
 
 /* Some of the values of a sample's quality. */
-#define PROFILE_QUALITY_COMPLETE 1
-#define PROFILE_QUALITY_STITCHED 6
-#define PROFILE_QUALITY_UNPROVED 7
+#define PROFILE_QUALITY_COMPLETE   1
+#define PROFILE_QUALITY_SHORT_COPY 2
+#define PROFILE_QUALITY_DEPTH      3
+#define PROFILE_QUALITY_STITCHED   6
+#define PROFILE_QUALITY_UNPROVED   7
 
 /* How a sample's user stack ends. */
 enum profile_rooted {
