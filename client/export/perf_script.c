@@ -96,10 +96,22 @@ static void print_comm_form(FILE *file, const struct profile *profile, uint32_t 
     print_comm(file, profile_text(profile, text));
 }
 
+/* Whether a name ends as one does behind which an offset stands, "+0x1f". */
+static bool ends_in_offset(const char *name)
+{
+    const char *plus = strrchr(name, '+');
+    return plus != NULL && strncmp(plus, "+0x", 3) == 0 && plus[3] != '\0' &&
+           plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0';
+}
+
+/* Readers take an offset off the end of a name. So one that is a part of the name, as in that of a
+ * function without a symbol, has one more behind it. */
 static void print_frame_form(FILE *file, const struct profile *profile, uint32_t number)
 {
     const struct profile_frame *frame = profile_frame(profile, number);
-    escaped_print(file, profile_text(profile, frame->name));
+    const char *name = profile_text(profile, frame->name);
+    escaped_print(file, name);
+    (void)fputs(ends_in_offset(name) ? "+0x0" : "", file);
     (void)fputs(" (", file);
     if (frame->is_inlined != 0) {
         (void)fputs("inlined", file);

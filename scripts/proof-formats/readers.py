@@ -349,12 +349,11 @@ def judge_speedscope(name, ours, shown, count):
 
 def judge_speedscope_times(name, ours):
     """
-    Of the text it shows the time from each sample to the next of its thread, so only names can be compared. It takes an
-    offset off a name.
+    Of the text it shows the time from each sample to the next of its thread, so only names can be compared.
     """
     told = json.load(open(path(f"speedscope-shows/{name}.json"), encoding="utf-8"))
     names = {frame["name"].removesuffix(" (inlined)") for frame in told["shared"]["frames"]}
-    expected = {re.sub(r"\+0x[0-9a-f]+$", "", export_readers.escaped(row["name"])) for row in ours.rows}
+    expected = {export_readers.escaped(row["name"]) for row in ours.rows}
     judge(f"speedscope ({name}), names", len(expected), len(expected & names))
 
 

@@ -5,7 +5,7 @@ event_formats.py PROFCTL RECORDING EVENT FOLDER: in each format the event has th
 function itself, and the same unit, as `profctl report --event EVENT --json`.
 """
 import collections, gzip, json, os, re, subprocess, sys
-from export_readers import Callgrind, INTERNED, add_interned, check_packets, number, one, perf, protoc
+from export_readers import Callgrind, INTERNED, add_interned, check_packets, number, one, perf, protoc, without_offset
 import export_readers
 
 UNITS = {"ns": "nanoseconds"}
@@ -104,7 +104,7 @@ def read_perf_script(export):
             export.judge_unit("perf-script", event[2], export.event)
             value = int(event[1])
         elif frame:
-            found[frame[1]] += value
+            found[without_offset(frame[1])] += value
             value = 0
     return found
 

@@ -17,7 +17,7 @@ KERNEL_FUNCTIONS = ["sys_read", "do; syscall", "irq\nentry", "{{{reset}}}"]
 # What some format parts its fields or lines with, escapes with, or takes for a reference of its own.
 HARD_NAMES = [
     "plain", "with space", " leading space", "trailing space ", "semi;colon", "new\nline", "carriage\rreturn", "tab\tbed",
-    'double"quote', "single'quote", "back\\slash", "back\\nslash", "\\", "replaced \ufffd", "\x1b[31mred\x1b[0m", "bell\x07",
+    'double"quote', "single'quote", "back\\slash", "back\\nslash", "\\", "replaced \ufffd", "two+0x1f+0x0", "\x1b[31mred\x1b[0m", "bell\x07",
     "\u009b2J", "right\u202eleft", "line\u2028separator", "\ufeffmark", "umlaut \u00e4", "emoji \U0001f600", "(1)", "(2) two",
     "(anonymous namespace)::f", "operator()(int)", "f(int) (.cold)", "f (/usr/bin/other)", "x+0x10", "100", "calls=1 2",
     "fn=(3)", "totals: 7", "a -> b", "<script>alert(1)</script>", "</script>", "{}", "[unknown]x", "%s%n%d", "a,b", "a:b",

@@ -204,6 +204,11 @@ def read_callgrind(output, period, folder):
 EVENT = re.compile(r"(\S.*?)\s+(\d+)/(\d+)\s+\[(\d+)\]\s+(\d+\.\d+): +(\d+) (\S+):\s*")
 
 
+def without_offset(name):
+    """As stackcollapse-perf.pl, the Firefox Profiler and speedscope take a name."""
+    return re.sub(r"\+0x[0-9a-f]+$", "", name)
+
+
 def read_perf_script(output, period, folder):
     found = collections.Counter()
     at_leaf, times = None, []
@@ -216,7 +221,7 @@ def read_perf_script(output, period, folder):
             at_leaf = int(event[6]) // period
             times.append(event[5])
         elif frame and at_leaf is not None:
-            found[frame[2]] += at_leaf
+            found[without_offset(frame[2])] += at_leaf
             at_leaf = 0
         elif line or at_leaf is None:
             complain("perf-script", f"{line!r} is nothing")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What packets.sh says: packets.py made PROFCTL MAKER PROBE FOLDER, or packets.py recorded PROFCTL FILE."""
 import collections, json, os, re, subprocess, sys
-from export_readers import escaped
+from export_readers import escaped, without_offset
 from packet_decoder import Decoder, complain, complaints
 from recording_maker import Recording, SESSION, SYMBOLS, BOOKS, PROCESSES
 
@@ -23,7 +23,7 @@ def exported(profctl, path):
         head, *frames = [line for line in event.split("\n") if not line.startswith("#")]
         match = EVENT.fullmatch(head)
         if match:
-            names = plain(re.fullmatch(r"\s+[0-9a-f]+ (.*) \(.*\)", frame)[1] for frame in reversed(frames))
+            names = plain(without_offset(re.fullmatch(r"\s+[0-9a-f]+ (.*) \(.*\)", frame)[1]) for frame in reversed(frames))
             yield int(match[5]) * 10**9 + int(match[6]), int(match[3]), int(match[4]), names
 
 
