@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "export_books.h"
 #include "export_cost.h"
+#include "extremes.h"
 #include "grow.h"
 #include "json_out.h"
 #include "sample_order.h"
@@ -282,7 +283,8 @@ static int add_sample(struct chrome *writer, const struct profile_sample *sample
         writer->slices[depth].total += value;
     }
     writer->slices[depth_count - 1].self += value;
-    writer->end_ns = sample->time_ns;
+    /* speedscope shows nothing of a thread behind a slice without a length. */
+    writer->end_ns = max_u64(sample->time_ns, (begin_ns / NS_PER_US + 1) * NS_PER_US);
     return 0;
 }
 

@@ -111,7 +111,8 @@ def read_chrome(output, period, folder):
             named.add((event["pid"], event["name"]))
             continue
         # Fractions of a microsecond that are added up are other ones than where the next slice begins.
-        if event["ph"] != "X" or any(not isinstance(event[key], int) or event[key] < 0 for key in ("ts", "dur")):
+        # Behind a slice without a length speedscope shows nothing.
+        if event["ph"] != "X" or any(not isinstance(event[key], int) for key in ("ts", "dur")) or event["dur"] < 1:
             complain("chrome", f"has the event {event}")
         slices[event["pid"], event["tid"]].append((event["ts"], event["dur"], event["args"]["self"]))
         if not 0 <= event["args"]["self"] <= event["args"]["samples"]:
