@@ -137,6 +137,23 @@ static void print_event(FILE *file, const cJSON *event)
     (void)fputc('\n', file);
 }
 
+void books_events_warn(FILE *file, const cJSON *books)
+{
+    const cJSON *event = NULL;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(books, "events"))
+    {
+        const cJSON *total = cJSON_GetObjectItemCaseSensitive(event, "total");
+        if (!cJSON_HasObjectItem(total, "short_ns") && number(total, "held_back_ns") > 0) {
+            (void)fputs("warning: ", file);
+            text_print(file, text(event, "event", "[unknown]"));
+            (void)fputs(" came faster than max_event_rate_hz of daemon.json allows, and what "
+                        "happened while they were held back is in no count: shares of its samples "
+                        "may be false; sample fewer of them, as each 100th\n",
+                        file);
+        }
+    }
+}
+
 void books_events_write_one(FILE *file, const cJSON *books, const char *name)
 {
     const cJSON *event = NULL;

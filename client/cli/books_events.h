@@ -10,3 +10,6 @@ void books_events_write(FILE *file, const cJSON *books);
 
 /* The same of one event. */
 void books_events_write_one(FILE *file, const cJSON *books, const char *name);
+
+/* A line for each event of which some were held back. */
+void books_events_warn(FILE *file, const cJSON *books);

@@ -712,6 +712,7 @@ static void print_brief(const struct page *page, const char *books_json, const c
         }
         if (has_remarks) {
             print_remarks(text.file, books, true, unread);
+            books_events_warn(text.file, books);
         }
         page_text_end(&text, page, PAGE_WARNING);
     }

@@ -281,7 +281,7 @@ int output_reserve(struct output *output, uint64_t size_bytes, struct fault *ret
         (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) {
         return 0;
     }
-    return fault_set(reterr, errno, "%s cannot be written: %s, %" PRIu64 " bytes are needed",
+    return fault_set(reterr, errno, "%s cannot be written: %s, up to %" PRIu64 " bytes are needed",
                      output->path, strerror(errno), size_bytes);
 }
 

@@ -182,3 +182,11 @@ const char *doctor_name_made_code(const char *command)
     size_t runtime = runtime_of_command(command);
     return runtime == RUNTIME_NONE ? NULL : runtimes[runtime].names_it;
 }
+
+const char *doctor_keep_frames(const char *command)
+{
+    size_t runtime = runtime_of_command(command);
+    return runtime == RUNTIME_NONE || runtimes[runtime].running == NULL
+               ? NULL
+               : "java -XX:+PreserveFramePointer brings them there";
+}

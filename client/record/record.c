@@ -429,7 +429,8 @@ static int conclude(struct recording *recording)
         (void)complain("record: there was not enough memory for all packets for Perfetto; the "
                        "recording is whole");
     }
-    if (status == EXIT_DONE && (recording->scan.fault.code != 0 || !recording->is_closed)) {
+    if (status == EXIT_DONE && (recording->scan.fault.code != 0 || !recording->is_closed ||
+                                record_outcome_is_cut(&outcome))) {
         status = EXIT_FAILED;
     }
     return status == EXIT_DONE && outcome.is_empty ? EXIT_NO_SAMPLE : status;

@@ -71,6 +71,12 @@ static void complain_unseen_pids(const struct record_outcome *outcome)
     }
 }
 
+bool record_outcome_is_cut(const struct record_outcome *outcome)
+{
+    return strcmp(outcome->stopped_by, "shutdown") == 0 ||
+           strcmp(outcome->stopped_by, "max_unread") == 0;
+}
+
 /* Complains about a recording that did not end at its time. */
 static void complain_odd_end(const struct record_outcome *outcome)
 {
@@ -90,7 +96,8 @@ static void complain_odd_end(const struct record_outcome *outcome)
     }
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         if (strcmp(outcome->stopped_by, ends[i].by) == 0) {
-            (void)complain("note: sampling ended by itself after %.3f s: %s", length_s(outcome),
+            (void)complain("%s: sampling ended by itself after %.3f s: %s",
+                           record_outcome_is_cut(outcome) ? "warning" : "note", length_s(outcome),
                            ends[i].text);
         }
     }

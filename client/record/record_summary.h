@@ -31,6 +31,9 @@ struct record_outcome {
     bool is_empty;       /* no sample was taken, so no file has been written */
 };
 
+/* Whether the daemon ended it before it was to end. */
+bool record_outcome_is_cut(const struct record_outcome *outcome);
+
 void record_summary_print(FILE *to, const struct record_outcome *outcome);
 void record_summary_print_json(FILE *to, const struct record_outcome *outcome);
 

@@ -209,21 +209,29 @@ static void write_cold(FILE *file, const struct profile *profile)
     }
 }
 
-/* Why most stacks that are cut are; "" where there is no such reason. */
-static const char *explain_cut(const struct summary *summary, uint64_t cut)
+/* Why most stacks that are cut are, where there is one reason. */
+static void explain_cut(FILE *file, const struct profile *profile, const struct summary *summary,
+                        uint64_t cut)
 {
     if (2 * summary->outside_count > cut) {
-        return ", most since their processes are outside the pid namespace of the daemon, which "
-               "reads nothing of them";
+        (void)fputs(", most since their processes are outside the pid namespace of the daemon, "
+                    "which reads nothing of them",
+                    file);
+    } else if (2 * summary->short_copy_count > cut) {
+        (void)fputs(", most since the copy of the stack ends before it: with a larger "
+                    "stack_copy_bytes in the config of record it may be reached",
+                    file);
+    } else if (2 * summary->too_deep_count > cut) {
+        (void)fputs(", most since they have more frames than max_stack_depth in the config of "
+                    "record",
+                    file);
+    } else if (2 * summary->made_cut_count > cut) {
+        const char *command = profile_text(profile, summary->cut_command);
+        const char *remedy = doctor_keep_frames(command);
+        (void)fputs(", most in code that '", file);
+        text_print(file, command);
+        (void)fprintf(file, "' made%s%s", remedy == NULL ? "" : ": ", remedy == NULL ? "" : remedy);
     }
-    if (2 * summary->short_copy_count > cut) {
-        return ", most since the copy of the stack ends before it: with a larger stack_copy_bytes "
-               "in the config of record it may be reached";
-    }
-    if (2 * summary->too_deep_count > cut) {
-        return ", most since they have more frames than max_stack_depth in the config of record";
-    }
-    return "";
 }
 
 static void truncated_stacks(const struct profile *profile, const struct summary *summary,
@@ -231,8 +239,9 @@ static void truncated_stacks(const struct profile *profile, const struct summary
 {
     uint64_t cut = summary->truncated_count - summary->stitched_count;
     if (percent_of(cut, summary->total) > DOUBT_PERCENT) {
-        (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])%s",
-                      percent_of(cut, summary->total), explain_cut(summary, cut));
+        (void)fprintf(file, "%.1f %% of the stacks are cut short of their root ([truncated])",
+                      percent_of(cut, summary->total));
+        explain_cut(file, profile, summary, cut);
         write_cold(file, profile);
     }
 }

@@ -35,7 +35,9 @@ struct counting {
     const struct profile *profile;
     struct summary *summary;
     uint8_t *classes;             /* owned; enum frame_class of the leaf, by chain */
+    uint8_t *end_classes;         /* owned; of the outermost frame */
     uint64_t *made_counts;        /* owned; by text: the command */
+    uint64_t *cut_counts;         /* owned; the same, of stacks that such code cuts */
     uint64_t *named_counts;       /* owned; the same, of such code that has names */
     uint64_t *unnamed_counts;     /* owned; by module */
     uint64_t *interpreter_counts; /* owned; the same */
@@ -50,6 +52,8 @@ struct counting {
 static void counting_done(struct counting *counting)
 {
     free(counting->classes);
+    free(counting->end_classes);
+    free(counting->cut_counts);
     free(counting->made_counts);
     free(counting->named_counts);
     free(counting->unnamed_counts);
@@ -75,6 +79,13 @@ static enum frame_class class_of(const struct profile *profile, const struct pro
         return FRAME_KERNEL;
     }
     return unnamed_is_name(name, basename) ? FRAME_UNNAMED : FRAME_NAMED;
+}
+
+static const struct profile_frame *outermost_of(const struct profile *profile, uint32_t chain)
+{
+    size_t count = 0;
+    const uint32_t *frames = profile_chain(profile, chain, &count);
+    return profile_frame(profile, frames[count - 1]);
 }
 
 static const struct profile_frame *leaf_of(const struct profile *profile, uint32_t chain)
@@ -151,7 +162,9 @@ static int begin(struct counting *counting)
     size_t chain_count = profile->chains.item_count;
     size_t text_count = profile->texts.item_count;
     counting->classes = calloc(chain_count + 1, sizeof *counting->classes);
+    counting->end_classes = calloc(chain_count + 1, sizeof *counting->end_classes);
     counting->made_counts = calloc(text_count + 1, sizeof *counting->made_counts);
+    counting->cut_counts = calloc(text_count + 1, sizeof *counting->cut_counts);
     counting->named_counts = calloc(text_count + 1, sizeof *counting->named_counts);
     counting->unnamed_counts = calloc(profile->module_count + 1, sizeof *counting->unnamed_counts);
     counting->interpreter_counts =
@@ -161,11 +174,13 @@ static int begin(struct counting *counting)
     if (counting->classes == NULL || counting->made_counts == NULL ||
         counting->named_counts == NULL || counting->unnamed_counts == NULL ||
         counting->interpreter_counts == NULL || counting->commands == NULL ||
-        counting->task_counts == NULL) {
+        counting->task_counts == NULL || counting->end_classes == NULL ||
+        counting->cut_counts == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < chain_count; i++) {
         counting->classes[i] = (uint8_t)class_of(profile, leaf_of(profile, (uint32_t)i));
+        counting->end_classes[i] = (uint8_t)class_of(profile, outermost_of(profile, (uint32_t)i));
     }
     return find_interpreters(counting);
 }
@@ -229,6 +244,18 @@ static void count_interpreter(struct counting *counting, const struct profile_sa
     }
 }
 
+/* Counts a stack that ends in code which a program made. */
+static void count_cut(struct counting *counting, const struct profile_sample *sample,
+                      uint64_t value)
+{
+    const uint8_t end = counting->end_classes[sample->chain];
+    if (profile_rooted(sample) == PROFILE_STACK_TRUNCATED &&
+        (end == FRAME_MADE || end == FRAME_MADE_NAMED)) {
+        counting->summary->made_cut_count += value;
+        counting->cut_counts[profile_task(counting->profile, sample->task)->process_name] += value;
+    }
+}
+
 /* Counts the samples of a task for its command. */
 static int count_command(struct counting *counting, uint32_t number, uint64_t count)
 {
@@ -251,6 +278,7 @@ static void count_sample(struct counting *counting, const struct profile_sample 
     counting->quality_counts[sample->quality] += value;
     count_leaf(counting, sample, value);
     count_interpreter(counting, sample, value);
+    count_cut(counting, sample, value);
     bool is_kernel_thread = profile_rooted(sample) == PROFILE_STACK_NONE &&
                             profile_is_kernel_thread(counting->profile, sample);
     uint64_t pid = profile_task(counting->profile, sample->task)->pid;
@@ -335,6 +363,7 @@ int summary_take(const struct profile *profile, struct summary *ret)
         return r;
     }
     summary.made_command = find_most(counting.made_counts, profile->texts.item_count);
+    summary.cut_command = find_most(counting.cut_counts, profile->texts.item_count);
     summary.is_made_named =
         summary.made_command != INTERN_NONE && counting.named_counts[summary.made_command] > 0;
     summary.unnamed_module = find_most(counting.unnamed_counts, profile->module_count);

@@ -72,6 +72,7 @@ echo '{"max_event_rate_hz": 100}' >"$WORK/daemon.json"
 start_daemon --config "$WORK/daemon.json"
 profctl record --native -F 997 --config "$WORK/copies.json" -e page-faults:1 -o "$WORK/held.fxt" -- "$WORKLOADS/known_events" 300 >/dev/null 2>"$WORK/out" ||
     fail "record: $(cat "$WORK/out")"
+grep -q '^warning: page-faults came faster than max_event_rate_hz of daemon.json allows' "$WORK/out" || fail "no warning: $(cat "$WORK/out")"
 profctl dump --json "$WORK/held.fxt" | grep '"cpu-profilerd.books"' >"$WORK/books.json"
 expect_json "$WORK/books.json" "d['value']['events'][0]['total']['held_back_ns'] > 0" "nothing is held back"
 expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] / 1000, 2) for c in d['value']['cpus'])" \

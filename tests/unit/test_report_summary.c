@@ -446,6 +446,22 @@ TEST(names_the_switch_that_brings_the_names_of_made_code)
                   MADE_BY("x?[1m") "a map /tmp/perf-PID.map or a jitdump would name it\n");
 }
 
+TEST(says_which_made_code_cuts_stacks)
+{
+#define CUT_IN(command)                                                                            \
+    "name 7 0 0 " command "; module 7 1 [anon] 0; module 7 2 /bin/app 0xab; mmap 0 7 1 0x1000 "     \
+    "0x1000 0; mmap 0 7 2 0x2000 0x1000 0; symbol ab /bin/app 0 main;"
+#define CUT "100.0 % of the stacks are cut short of their root ([truncated])"
+    assert_doubts(CUT_IN("java") "sample 1 7 4 0x2001 0x1001", 1, 0,
+                  CUT ", most in code that 'java' made: java -XX:+PreserveFramePointer brings "
+                      "them there\n");
+    assert_doubts(CUT_IN("node") "sample 1 7 4 0x2001 0x1001", 1, 0,
+                  CUT ", most in code that 'node' made\n");
+    /* Such code is in the stack, and does not end it. */
+    assert_doubts(CUT_IN("java") "sample 1 7 4 0x2001 0x1001 0x2001", 1, 0, CUT "\n");
+    assert_doubts(CUT_IN("java") "sample 1 7 1 0x2001 0x1001", 1, 0, "");
+}
+
 TEST(says_what_has_python_name_its_functions)
 {
 #define PYTHON(module)                                                                             \

@@ -75,6 +75,10 @@ const char *doctor_describe_create(struct profctl *conn, const struct profctl_fa
  * a clause; NULL where nothing is known. */
 const char *doctor_name_made_code(const char *command);
 
+/* How stacks through the code that a command makes are brought to their root; static text. NULL: it
+ * is not known. */
+const char *doctor_keep_frames(const char *command);
+
 /* What has Python name the functions that it interprets, as a clause; `module` is the file of the
  * interpreter ("libpython3.11.so.1.0"), since older ones cannot. */
 const char *doctor_name_interpreted(const char *module);

@@ -36,6 +36,8 @@ struct summary {
     uint64_t short_copy_count;    /* of them: what was copied of the stack ends before the root */
     uint64_t too_deep_count;      /* of them: it has more frames than the config allows */
     uint64_t outside_count;       /* of processes outside the pid namespace of the daemon */
+    uint64_t made_cut_count;      /* of the truncated: they end in code that a process made */
+    uint32_t cut_command;         /* that has most of these; INTERN_NONE: there are none */
     uint64_t none_count;          /* without a user stack */
     uint64_t kernel_thread_count; /* of them */
     uint64_t in_kernel_count;
