@@ -510,7 +510,9 @@ expect_recording() {
 
 removal() {
     echo "== removed, installed again, and purged while it records"
+    in_lab "profctl start"
     apt remove cpu-profilerd
+    expect_said "a recording session ends"
     expect_paranoid 3 "removed"
     ! lab test -e /run/cpu-profilerd || die "removed: /run/cpu-profilerd is there"
     apt install --no-install-recommends /root/$deb

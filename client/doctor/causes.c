@@ -122,6 +122,10 @@ static const struct {
     [CAUSE_UNIT_DISABLED] = {"unit-disabled", "unit", DOCTOR_WRONG, false,
                              "cpu-profilerd.socket is not running, and not enabled", ENABLE_SOCKET,
                              ""},
+    [CAUSE_UNIT_UNTIL_BOOT] = {"unit-until-boot", "unit", DOCTOR_WARNING, false,
+                               "cpu-profilerd.socket is active, and disabled: after the next boot "
+                               "nothing listens",
+                               "{sudo}systemctl enable cpu-profilerd.socket", ""},
     [CAUSE_UNIT_STOPPED] = {"unit-stopped", "unit", DOCTOR_WRONG, true,
                             "cpu-profilerd.socket is enabled, and not running", START_SOCKET, ""},
     [CAUSE_UNIT_FAILED] = {"unit-failed", "unit", DOCTOR_WRONG, true,

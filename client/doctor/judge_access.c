@@ -66,6 +66,8 @@ void judge_service(const struct facts *facts, struct doctor_report *report)
         judge_stopped(service, report);
     } else if (service->socket.needs_reload || service->service.needs_reload) {
         REPORT(report, CAUSE_UNIT_STALE);
+    } else if (is(service->socket.file, "disabled")) {
+        REPORT(report, CAUSE_UNIT_UNTIL_BOOT);
     } else {
         REPORT(report, CAUSE_UNIT_GOOD, service->socket.active, service->socket.file);
     }

@@ -157,7 +157,9 @@ static int run(int argc, char **argv)
         return refuse_verb(&line, argv[1]);
     }
     static const char *const own[] = {"--version", "--help"};
-    const char *suggestion = suggest_word(argv[1], own, sizeof own / sizeof own[0]);
+    const char *suggestion = strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "-v") == 0
+                                 ? own[0]
+                                 : suggest_word(argv[1], own, sizeof own / sizeof own[0]);
     return suggestion == NULL
                ? options_refuse(&line, "%s: a verb comes first, such as: profctl status %s",
                                 argv[1], argv[1])

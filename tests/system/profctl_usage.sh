@@ -78,6 +78,7 @@ for verb in record read stop status report top; do
 done
 expect 2 'a verb comes first' --nonsense
 expect 2 'did you mean --version' --versoin
+expect 2 'did you mean --version' -V
 expect 2 'name a recording, such as: profctl report profile.fxt; there is no profile.fxt here' report
 expect 2 'did you mean process' report --by proces a
 expect 2 'lock.fxt was taken as what --callers is to be' report --callers lock.fxt

@@ -77,6 +77,12 @@ found unit-disabled
 lab profctl doctor --fix >"$WORK/out" 2>&1 && fail "--fix has enabled a unit"
 follow unit-disabled alice
 examine 0 alice
+lab systemctl disable cpu-profilerd.socket 2>/dev/null
+examine 0 alice
+found unit-until-boot
+follow unit-until-boot alice
+examine 0 alice
+found unit-good
 lab systemctl mask --now cpu-profilerd.socket "$UNIT" 2>/dev/null
 examine 1 alice
 found unit-masked

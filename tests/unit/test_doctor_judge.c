@@ -325,6 +325,16 @@ TEST(goes_from_the_units_to_the_group)
     expect(&facts, "socket-missing-by-hand", "setsid --fork cpu-profilerd");
 }
 
+TEST(warns_of_a_socket_that_the_next_boot_does_not_bring)
+{
+    struct facts facts = well();
+    (void)snprintf(facts.service.socket.file, sizeof facts.service.socket.file, "disabled");
+    expect(&facts, "unit-until-boot", "systemctl enable cpu-profilerd.socket");
+    expect_none(&facts, "unit-good");
+    (void)snprintf(facts.service.socket.file, sizeof facts.service.socket.file, "linked");
+    expect(&facts, "unit-good", "linked");
+}
+
 /* What --fix would run starts the socket too, whatever has become of the service. */
 TEST(fixes_nothing_where_the_socket_is_disabled)
 {
