@@ -257,7 +257,7 @@ static void write_praise(FILE *file, const struct profile *profile, const struct
     (void)fputs(", and ", file);
     doubts_count_missing(profile, &missing, &expected);
     if (percent_of(missing, expected) < 1) {
-        (void)fputs("no tick in a hundred is missing.\n", file);
+        (void)fputs("less than 1 % of the ticks are missing.\n", file);
     } else {
         (void)fprintf(file, "%" PRIu64 " of %" PRIu64 " ticks %s missing.\n", missing, expected,
                       missing == 1 ? "is" : "are");

@@ -347,8 +347,8 @@ TEST(praises_no_more_than_is_true)
         const char *praise;
     } cases[] = {
         {1000, 9,
-         "Nothing casts doubt on it: 100.0 % of the stacks are whole, and no tick in a "
-         "hundred is missing.\n"},
+         "Nothing casts doubt on it: 100.0 % of the stacks are whole, and less than 1 % "
+         "of the ticks are missing.\n"},
         {100, 1,
          "Nothing casts doubt on it: 100.0 % of the stacks are whole, and 1 of 100 ticks "
          "is missing.\n"},
