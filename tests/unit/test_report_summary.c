@@ -449,7 +449,7 @@ TEST(names_the_switch_that_brings_the_names_of_made_code)
 TEST(says_which_made_code_cuts_stacks)
 {
 #define CUT_IN(command)                                                                            \
-    "name 7 0 0 " command "; module 7 1 [anon] 0; module 7 2 /bin/app 0xab; mmap 0 7 1 0x1000 "     \
+    "name 7 0 0 " command "; module 7 1 [anon] 0; module 7 2 /bin/app 0xab; mmap 0 7 1 0x1000 "    \
     "0x1000 0; mmap 0 7 2 0x2000 0x1000 0; symbol ab /bin/app 0 main;"
 #define CUT "100.0 % of the stacks are cut short of their root ([truncated])"
     assert_doubts(CUT_IN("java") "sample 1 7 4 0x2001 0x1001", 1, 0,
