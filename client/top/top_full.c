@@ -57,7 +57,10 @@ static void save(struct full *full)
     }
     top_intake_kept(full->session.intake, clock_ns(CLOCK_BOOTTIME), &kept);
     if (top_intake_save(full->session.intake, full->state.input, &samples, &fault) < 0) {
-        (void)snprintf(text, sizeof text, "not saved: %s", fault.text);
+        /* What it advises behind its last semicolon is an option of verbs that have one. */
+        const char *advice = strrchr(fault.text, ';');
+        (void)snprintf(text, sizeof text, "not saved: %.*s",
+                       advice == NULL ? (int)sizeof text : (int)(advice - fault.text), fault.text);
     } else {
         (void)snprintf(text, sizeof text, "saved %s of %" PRIu64 " s in %s",
                        text_samples(samples, count), kept.span_ns / NS_PER_S, full->state.input);
