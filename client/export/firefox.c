@@ -259,11 +259,19 @@ static void print_stack_column(struct firefox *writer, size_t first, size_t end)
     number_list_end(&writer->numbers, &writer->out);
 }
 
+/* Whether weights are times: of an event that has these, and where the clock's samples do not all
+ * stand for one period. */
+static bool weighs_time(const struct firefox *writer)
+{
+    return writer->profile->event.is_clock ? writer->cost.is_time && writer->cost.scale == 0
+                                           : writer->profile->event.is_time;
+}
+
 /* What samples stand for: the viewer knows times by their own type, and has no other units. */
 static void print_weights(struct firefox *writer, size_t first, size_t end)
 {
     const struct profile *profile = writer->profile;
-    bool is_time = profile->event.is_time && !profile->event.is_clock;
+    bool is_time = weighs_time(writer);
     if (profile->values == NULL && !is_time) {
         json_out_raw(&writer->out, "weight", NULL);
         json_out_string(&writer->out, "weightType", "samples");
@@ -271,11 +279,11 @@ static void print_weights(struct firefox *writer, size_t first, size_t end)
     }
     number_list_begin(&writer->numbers, &writer->out, "weight");
     for (size_t i = first; i < end; i++) {
-        uint64_t value = profile_value(profile, writer->order[i]);
         if (is_time) {
-            number_list_add_ms(&writer->numbers, value);
+            number_list_add_ms(&writer->numbers,
+                               export_cost_at(&writer->cost, profile, writer->order[i]));
         } else {
-            number_list_add(&writer->numbers, value);
+            number_list_add(&writer->numbers, profile_value(profile, writer->order[i]));
         }
     }
     number_list_end(&writer->numbers, &writer->out);
@@ -362,11 +370,23 @@ static void print_lost(struct firefox *writer)
     print_ms(out, NULL, writer->profile->last_ns - writer->profile->first_ns);
     json_out_end(out, ']');
     json_out_begin(out, "weight", '[');
-    json_out_u64(out, NULL, lost);
+    if (weighs_time(writer)) {
+        print_ms(out, NULL, export_books_lost_cost(writer->profile, &writer->cost));
+    } else {
+        json_out_u64(out, NULL, lost);
+    }
     json_out_end(out, ']');
-    json_out_string(out, "weightType", "samples");
+    json_out_string(out, "weightType", weighs_time(writer) ? "tracing-ms" : "samples");
     json_out_u64(out, "length", 1);
     json_out_end(out, '}');
+    end_thread(writer);
+}
+
+/* The viewer opens no profile without a thread. */
+static void print_no_samples(struct firefox *writer)
+{
+    begin_thread(writer, "[no samples]", "[no samples]", "[no samples]", "[no samples]");
+    print_samples(writer, 0, 0);
     end_thread(writer);
 }
 
@@ -399,6 +419,8 @@ int firefox_print(FILE *file, const struct profile *profile, const struct export
     }
     if (options->has_lost_frame && writer.fault == 0) {
         print_lost(&writer);
+    } else if (profile->sample_count == 0) {
+        print_no_samples(&writer);
     }
     json_out_end(&writer.out, ']');
     json_out_begin(&writer.out, "pages", '[');

@@ -183,17 +183,21 @@ static uint64_t find_period(const struct profile *profile)
     return event->is_clock ? profile_period_ns(profile) : event->is_time ? 0 : 1;
 }
 
-/* All of a profile but its samples. */
-static void write_profile_head(struct otlp *writer, struct message_out *out)
+/* All of a profile but its samples. `lane`: one of those that it has, whose session it is of; NULL:
+ * it stands for the whole recording. */
+static void write_profile_head(struct otlp *writer, struct message_out *out,
+                               const struct sample_lane *lane)
 {
     const struct profile *profile = writer->profile;
+    struct profile_span span =
+        lane == NULL ? profile_span(profile) : profile_session_span(profile, lane->task->segment);
     Otlp__Profile head = OTLP__PROFILE__INIT;
     Otlp__ValueType samples = OTLP__VALUE_TYPE__INIT;
     Otlp__ValueType period = OTLP__VALUE_TYPE__INIT;
     name_types(writer, &samples, &period);
     head.sample_type = &samples;
-    head.time_unix_nano = wall_ns(writer, profile->first_ns);
-    head.duration_nano = profile_span(profile).length_ns;
+    head.time_unix_nano = wall_ns(writer, span.begin_ns);
+    head.duration_nano = span.length_ns;
     if (writer->period > 0) {
         head.period_type = &period;
         head.period = (int64_t)writer->period;
@@ -207,7 +211,7 @@ static void write_profile_head(struct otlp *writer, struct message_out *out)
 static void write_profile(struct otlp *writer, struct message_out *out,
                           const struct sample_lane *lanes, size_t count, uint64_t lost)
 {
-    write_profile_head(writer, out);
+    write_profile_head(writer, out, count > 0 ? &lanes[0] : NULL);
     for (size_t i = 0; i < count && writer->dictionary.fault == 0; i++) {
         write_lane(writer, out, &lanes[i]);
     }
@@ -278,7 +282,7 @@ static void prepare(struct otlp *writer, uint64_t lost)
     if (lost > 0) {
         (void)otlp_lost_stack(&writer->dictionary);
     }
-    write_profile_head(writer, &nowhere);
+    write_profile_head(writer, &nowhere, NULL);
     otlp_dictionary_seal(&writer->dictionary);
     if (writer->dictionary.fault == 0) {
         keep_fault(writer,

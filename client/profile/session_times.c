@@ -168,6 +168,18 @@ struct profile_span profile_span(const struct profile *profile)
     return span;
 }
 
+struct profile_span profile_session_span(const struct profile *profile, uint32_t segment)
+{
+    if (profile->sampled_session_count <= 1) {
+        return profile_span(profile);
+    }
+    const struct profile_session_time *time = &profile->session_times[profile->session_of[segment]];
+    return (struct profile_span){
+        .begin_ns = max_u64(time->first_ns, profile->from_ns),
+        .length_ns = selected_ns(profile, time),
+    };
+}
+
 /* The one period of all sessions that have samples or books; 0: there is none. `takes_any`: of all
  * sessions. */
 static uint64_t find_one_period_ns(const struct profile *profile, bool takes_any)

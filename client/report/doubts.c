@@ -268,9 +268,13 @@ static void write_share(FILE *file, const struct profile *profile, const struct 
 static void unseen_kernel(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     if (percent_of(summary->kernel_unseen_count, summary->total) > DOUBT_PERCENT) {
+        /* Of a thread that waits when sampling begins there is no sample of its leaving. */
+        bool is_early = !profile->event.is_clock && summary->kernel_seen_count > 0;
         write_share(file, profile, summary, summary->kernel_unseen_count);
-        (void)fputs(" in the kernel, whose functions were not recorded; the view shows what called "
-                    "it",
+        (void)fputs(is_early ? " of no stack that is known, as where a wait had begun before the "
+                               "recording"
+                             : " in the kernel, whose functions were not recorded; the view shows "
+                               "what called it",
                     file);
     }
 }

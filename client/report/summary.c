@@ -286,6 +286,7 @@ static void count_sample(struct counting *counting, const struct profile_sample 
     bool in_kernel = is_kernel_thread || sample->in_kernel;
     summary->kernel_thread_count += is_kernel_thread ? value : 0;
     summary->in_kernel_count += in_kernel ? value : 0;
+    summary->kernel_seen_count += sample->kernel_stack != 0 ? value : 0;
     summary->kernel_unseen_count += in_kernel && sample->kernel_stack == 0 ? value : 0;
     counting->task_counts[sample->task] += is_kernel_thread ? 0 : value;
 }

@@ -142,8 +142,8 @@ static int check_request(const struct command_line *command, const struct export
     }
     if (request->options.has_lost_frame && format->has_no_frame) {
         return options_refuse(command,
-                              "--lost-frame: %s has no names of frames; it has the losses "
-                              "as records of their own",
+                              "--lost-frame: a stack cannot stand for all that was lost in %s; "
+                              "docs/export.md says what it has of that",
                               format->name);
     }
     if (request->options.has_lost_frame && !selection_is_empty(&request->selection)) {

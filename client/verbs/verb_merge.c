@@ -269,7 +269,7 @@ static void print_clocks(FILE *file, const struct merge_input *inputs, size_t co
         (void)fprintf(file,
                       "by their own clocks hosts are apart by up to %.3f ms, and by what each was "
                       "set wrong,\nwhich no recording says (NTP: milliseconds, PTP: microseconds); "
-                      "within a host the order is exact\n",
+                      "within a session the order is exact\n",
                       (double)merge_apart_ns(inputs, count) / 1e6);
     }
 }

@@ -89,6 +89,12 @@ for line in lines.values():
     assert line["wall_ns"] == sum(line[t] for t in ("running_ns", "waiting_ns", "blocked_ns", "unexplained_ns")), line
 EOF
 
+echo "== waits that had begun before"
+profctl record --native --wall --kernel -a -d 0.5 -o "$WORK/early.fxt" >/dev/null 2>&1 || fail "record waits of the machine"
+profctl report --event off-cpu "$WORK/early.fxt" | tr -s '\n ' ' ' >"$WORK/report" || fail "report"
+grep -q 'of no stack that is known, as where a wait had begun' "$WORK/report" || fail "the report does not say why stacks are missing: $(cat "$WORK/report")"
+grep -q 'whose functions were not recorded' "$WORK/report" && fail "the report says that they were not recorded"
+
 echo "== nothing of waits"
 profctl record --native -d 0.3 -o "$WORK/clock.fxt" -- "$WORKLOADS/known_waits" share 0.2 --exit >/dev/null 2>&1 || fail "record the clock"
 profctl dump --json "$WORK/clock.fxt" >"$WORK/dump" || fail "dump"

@@ -206,7 +206,8 @@ TEST(exports_weigh_each_sample_by_its_own_period)
           "\"name\":\"[lost]\",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":10000000"}},
         {"firefox",
          {"\"threadCPUDelta\":[1000000,1000000,1000000]", "\"threadCPUDelta\":[4000000,4000000]",
-          "", ""}},
+          "\"weight\":[4.000000,4.000000],\"weightType\":\"tracing-ms\"",
+          "\"weight\":[10.000000],\"weightType\":\"tracing-ms\""}},
         {"ndjson",
          {"\"duration_ns\":8000000000,\"period_ns\":null", "\"weight\":1,\"value\":1000000}",
           "\"weight\":1,\"value\":4000000}", ""}},
@@ -222,6 +223,23 @@ TEST(exports_weigh_each_sample_by_its_own_period)
         }
         free(text);
     }
+    (void)profile_free(profile);
+}
+
+/* What is said of a process of one session is not that of all. */
+TEST(a_session_has_a_begin_and_a_length_of_its_own)
+{
+    struct profile *profile = two_sessions(BOOKS_FIRST, BOOKS_LAST);
+    uint64_t length_ns = 0;
+    for (size_t i = 0; i < profile->sample_count; i += profile->sample_count - 1) {
+        const struct profile_sample *sample = &profile->samples[i];
+        struct profile_span span =
+            profile_session_span(profile, profile_task(profile, sample->task)->segment);
+        assert_in_range(sample->time_ns, span.begin_ns, span.begin_ns + span.length_ns);
+        assert_int_equal(span.begin_ns == profile->first_ns, i == 0);
+        length_ns += span.length_ns;
+    }
+    assert_int_equal(length_ns, profile_span(profile).length_ns);
     (void)profile_free(profile);
 }
 

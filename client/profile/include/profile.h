@@ -347,6 +347,8 @@ bool profile_has_hosts(const struct profile *profile);
  * says: of several sessions the sum of theirs. Where a part of the time was selected, both are of
  * the part. */
 struct profile_span profile_span(const struct profile *profile);
+/* The same of the session that a segment of the file is of. */
+struct profile_span profile_session_span(const struct profile *profile, uint32_t segment);
 
 /* The sampling period, from the books or the session; 0 when neither tells, or sessions have
  * several. */

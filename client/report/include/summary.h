@@ -41,6 +41,7 @@ struct summary {
     uint64_t none_count;          /* without a user stack */
     uint64_t kernel_thread_count; /* of them */
     uint64_t in_kernel_count;
+    uint64_t kernel_seen_count;    /* of them: some of the kernel's functions were recorded */
     uint64_t kernel_unseen_count;  /* of them: the kernel's functions were not recorded */
     uint64_t kernel_unnamed_count; /* of them: they were, and have no names */
     uint64_t unknown_count;        /* in memory of which nothing is known, as are the next two */
