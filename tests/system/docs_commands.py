@@ -96,7 +96,7 @@ def manual_blocks(name, text):
 LIKE = [  # what is alike, and what stands for it
     # In a report a warning goes on in the next lines, and is the last; elsewhere it is one line, however long.
     (r"(?m)^warning: cpu (?:[^\n]{69,}\n|[^\n]*\n((?!warning: |profctl )[^\n]+\n)*)", ""),
-    (r"(?s)Nothing casts doubt on it:.*?is\s+missing\.|But mind:\n(- [^\n]*\n(  [^\n]*\n)*)+", " DOUBT "),
+    (r"(?s)Nothing casts doubt on it:.*?(?:is|are)\s+missing\.|But mind:\n(- [^\n]*\n(  [^\n]*\n)*)+", " DOUBT "),
     (r"(?s)books: of .*?\((?:--books|profctl\s+status):\s+of\s+each\s+CPU\)", " BOOKS "),
     (r"(?s)CPU time by command:.*?\.\n", " COMMANDS "),
     (r"\S+ \(Linux [^)]*\)", "HOST"),
