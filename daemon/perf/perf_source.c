@@ -20,6 +20,7 @@
 #include "arch_x86_64.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "extremes.h"
 #include "perf_event.h"
 #include "perf_machine.h"
 
@@ -377,37 +378,24 @@ static struct clock_reading read_clock(const struct perf_source *source, size_t 
     return best;
 }
 
-static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
-{
-    return a_ns < b_ns ? a_ns : b_ns;
-}
-
 /*
  * Between the switching of an event and a reading of the clock another task may have the CPU for
  * milliseconds, in which ticks came, or would have come. So how long the event ran tells the moment
  * as well. Each of the two can only be too late, so the earlier one is taken.
  */
-static int start_samples(struct perf_source *source, size_t index)
+static int switch_samples(struct perf_source *source, size_t index, bool enable)
 {
     struct perf_cpu *cpu = &source->cpus[index];
     struct clock_reading before = read_clock(source, index);
-    int r = perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, true);
-    cpu->started_ns = clock_ns(CLOCK_BOOTTIME);
+    int r = perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, enable);
+    uint64_t noted_ns = clock_ns(CLOCK_BOOTTIME);
     struct clock_reading after = read_clock(source, index);
-    cpu->started_ns =
-        earlier(cpu->started_ns, after.now_ns - (after.running_ns - before.running_ns));
-    return r;
-}
-
-static int stop_samples(struct perf_source *source, size_t index)
-{
-    struct perf_cpu *cpu = &source->cpus[index];
-    struct clock_reading before = read_clock(source, index);
-    int r = perf_cpu_enable(cpu, PERF_CONSUMER_SAMPLES, false);
-    cpu->stopped_ns = clock_ns(CLOCK_BOOTTIME);
-    struct clock_reading after = read_clock(source, index);
-    cpu->stopped_ns =
-        earlier(cpu->stopped_ns, before.now_ns + after.running_ns - before.running_ns);
+    uint64_t ran_ns = after.running_ns - before.running_ns;
+    if (enable) {
+        cpu->started_ns = min_u64(noted_ns, after.now_ns - ran_ns);
+    } else {
+        cpu->stopped_ns = min_u64(noted_ns, before.now_ns + ran_ns);
+    }
     return r;
 }
 
@@ -429,7 +417,7 @@ static int enable_at_random_phases(struct perf_source *source)
             return -errno;
         }
         sleep_until(start_ns + i * slice_ns + random % slice_ns);
-        int r = start_samples(source, i);
+        int r = switch_samples(source, i, true);
         if (r < 0) {
             return r;
         }
@@ -474,7 +462,7 @@ static int disable_all(struct perf_source *source)
     int result = 0;
     source->sampling = false;
     for (size_t i = 0; i < source->cpu_count; i++) {
-        int r = stop_samples(source, i);
+        int r = switch_samples(source, i, false);
         result = result < 0 ? result : r;
         r = enable_switches(source, i, false);
         result = result < 0 ? result : r;
@@ -606,7 +594,7 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     bool ticking = sampled && source->sampling;
     if (ticking) {
         (void)enable_switches(source, index, true);
-        (void)start_samples(source, index);
+        (void)switch_samples(source, index, true);
     }
     (void)pthread_mutex_unlock(&source->mutex);
     return ticking;
