@@ -23,13 +23,7 @@ machine() { # NAME: in PID_NAME
     wait_until 20 grep -q ready "$WORK/$1.out" || fail "$1 does not run"
 }
 declare -A pids
-end() {
-    local status=$?
-    restore_settings || status=1
-    (exit "$status")
-    finish
-}
-trap end EXIT
+trap finish_restored EXIT
 for kind in good endless refuses foreign bare silent server planted; do
     machine "$kind"
 done

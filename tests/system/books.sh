@@ -18,13 +18,7 @@ sysctl=/proc/sys/kernel/perf_event_max_sample_rate
 keep_settings "$sysctl" || fail "the machine would not be as it was"
 rate=$(cat "$sysctl")
 [ "$rate" -ge 4000 ] || fail "$sysctl is $rate; it must be 4000 or more here"
-end() {
-    local status=$?
-    restore_settings || status=1
-    (exit "$status")
-    finish
-}
-trap end EXIT
+trap finish_restored EXIT
 start_daemon
 echo '{"frequency_hz": 4000, "unwind": "fp", "exclude_self": false}' >"$WORK/config.json"
 mapfile -t cpus < <(lscpu --online --parse=CPU | grep -v '^#')

@@ -17,13 +17,7 @@ rate_sysctl=$kernel/perf_event_max_sample_rate
 keep_settings "$rate_sysctl" $kernel/{perf_cpu_time_max_percent,perf_event_paranoid,kptr_restrict} \
     || fail "the machine would not be as it was"
 [ "$(cat "$rate_sysctl")" -ge 4000 ] || fail "$rate_sysctl is $(cat "$rate_sysctl"); it must be 4000 or more here"
-end() {
-    local status=$?
-    restore_settings || status=1
-    (exit "$status")
-    finish
-}
-trap end EXIT
+trap finish_restored EXIT
 
 # examine STATUS [OPTION...]: what the doctor finds is in $WORK/doctor.json.
 examine() {

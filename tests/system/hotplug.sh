@@ -14,19 +14,13 @@ cpu=$(lscpu --online --parse=CPU | grep -v '^#' | while read -r number; do
     [ -w "/sys/devices/system/cpu/cpu$number/online" ] && echo "$number"
 done | tail -n 1)
 online=/sys/devices/system/cpu/cpu$cpu/online
-end() {
-    local status=$?
-    restore_settings || status=1
-    (exit "$status")
-    finish
-}
 if [ -z "$cpu" ] || [ "$(lscpu --online --parse=CPU | grep -vc '^#')" -lt 2 ] || ! echo 1 2>/dev/null >"$online"; then
     echo "SKIP: no CPU of this machine can be taken offline"
     [ "${CPU_PROFILERD_REQUIRE_HOTPLUG:-0}" != 1 ] || fail "CPU_PROFILERD_REQUIRE_HOTPLUG=1 allows no skipping"
     exit 77
 fi
 keep_settings "$online" || fail "the CPU would not be online again"
-trap end EXIT
+trap finish_restored EXIT
 
 # play STORY: see hotplug.py.
 play() {

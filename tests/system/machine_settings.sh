@@ -3,7 +3,8 @@
 #
 # Sourced by each test that changes the machine (a sysctl, a CPU), and by scripts/test.sh before the first of them.
 #   keep_settings FILE...      before the first change: what these files hold is noted
-#   restore_settings           from the test's EXIT trap: the files hold it again
+#   restore_settings           the files hold it again
+#   finish_restored            the test's EXIT trap, in place of lib.sh's: so they do, or the test fails
 #   restore_left_settings      the same for a test that was killed, which no trap outlives
 # The note is a file of /run, which ends when the machine boots, as the settings do. A test that runs has the note locked.
 SETTINGS_NOTE=${SETTINGS_NOTE:-/run/cpu-profilerd-test-settings}
@@ -22,6 +23,13 @@ restore_settings() {
     done
     [ "$status" -ne 0 ] || : >"$SETTINGS_NOTE"
     return "$status"
+}
+
+finish_restored() {
+    local status=$?
+    restore_settings || status=1
+    (exit "$status")
+    finish
 }
 
 restore_left_settings() {
