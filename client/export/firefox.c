@@ -357,9 +357,6 @@ static void print_lost(struct firefox *writer)
     struct json_out *out = &writer->out;
     uint64_t lost = export_books_lost(writer->profile);
     uint32_t node = 0;
-    if (lost == 0) {
-        return;
-    }
     writer->fault = firefox_tables_add_lost(&writer->tables, &node);
     begin_thread(writer, "[lost]", "[lost]", "[lost]", "[lost]");
     json_out_begin(out, "samples", '{');
@@ -417,7 +414,7 @@ int firefox_print(FILE *file, const struct profile *profile, const struct export
         end = sample_order_end(profile, order, SAMPLE_ORDER_THREAD, first);
         print_thread(&writer, first, end);
     }
-    if (options->has_lost_frame && writer.fault == 0) {
+    if (options->has_lost_frame && export_books_lost(profile) > 0 && writer.fault == 0) {
         print_lost(&writer);
     } else if (profile->sample_count == 0) {
         print_no_samples(&writer);

@@ -89,12 +89,21 @@ static void write_session(FILE *file, const struct profile *profile, const struc
         write_amount(file, profile, summary);
     }
     (void)fputs(".\n", file);
-    if (profile->unselected_count > 0) {
-        bool is_part = profile->from_ns > 0 || profile->to_ns > 0;
-        (void)fprintf(file, "%s are of the whole recording.\n",
-                      is_part ? "The books" : "The length and the books");
-    }
     session_facts_done(&facts);
+}
+
+/* What a selection leaves as it is: a part of the time has a length of its own. */
+static void write_whole(FILE *file, const struct profile *profile, const struct summary *summary)
+{
+    (void)summary;
+    bool has_length = profile->from_ns == 0 && profile->to_ns == 0;
+    bool has_books = profile->books_json != NULL;
+    if (profile->unselected_count > 0 && (has_length || has_books)) {
+        (void)fprintf(file, "%s of the whole recording.\n",
+                      !has_books    ? "The length is"
+                      : !has_length ? "The books are"
+                                    : "The length and the books are");
+    }
 }
 
 /* The share of a term of the books in all time. Ticks of sessions differ in length where their
@@ -280,6 +289,7 @@ void summary_print_head(const struct page *page, const struct profile *profile,
                         const struct summary *summary)
 {
     print_sentence(page, PAGE_PLAIN, profile, summary, write_session);
+    print_sentence(page, PAGE_PLAIN, profile, summary, write_whole);
     print_sentence(page, PAGE_PLAIN, profile, summary, write_commands);
     print_sentence(page, PAGE_PLAIN, profile, summary, write_praise);
     print_sentence(page, PAGE_WARNING, profile, summary, write_doubts);

@@ -397,6 +397,8 @@ def read_firefox(output, period, folder):
     check_firefox(told, shared, period)
     frames, functions, strings = shared["frameTable"], shared["funcTable"], shared["stringArray"]
     tasks = set()
+    if not told["threads"]:  # the viewer opens no such profile
+        complain("firefox", "has no thread")
     for thread in told["threads"]:
         samples = columns(thread["samples"])
         columns(thread["markers"])
