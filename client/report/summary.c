@@ -35,7 +35,7 @@ struct counting {
     const struct profile *profile;
     struct summary *summary;
     uint8_t *classes;             /* owned; enum frame_class of the leaf, by chain */
-    uint8_t *end_classes;         /* owned; of the outermost frame */
+    uint8_t *end_classes;         /* owned; of the outermost frame, + 1; 0: not asked for yet */
     uint64_t *made_counts;        /* owned; by text: the command */
     uint64_t *cut_counts;         /* owned; the same, of stacks that such code cuts */
     uint64_t *named_counts;       /* owned; the same, of such code that has names */
@@ -180,7 +180,6 @@ static int begin(struct counting *counting)
     }
     for (size_t i = 0; i < chain_count; i++) {
         counting->classes[i] = (uint8_t)class_of(profile, leaf_of(profile, (uint32_t)i));
-        counting->end_classes[i] = (uint8_t)class_of(profile, outermost_of(profile, (uint32_t)i));
     }
     return find_interpreters(counting);
 }
@@ -244,13 +243,21 @@ static void count_interpreter(struct counting *counting, const struct profile_sa
     }
 }
 
-/* Counts a stack that ends in code which a program made. */
+/* Whether a stack ends in code that a program made. Few stacks are asked for. */
+static bool ends_in_made(struct counting *counting, uint32_t chain)
+{
+    uint8_t *known = &counting->end_classes[chain];
+    if (*known == 0) {
+        *known = (uint8_t)(class_of(counting->profile, outermost_of(counting->profile, chain)) + 1);
+    }
+    return *known == FRAME_MADE + 1 || *known == FRAME_MADE_NAMED + 1;
+}
+
 static void count_cut(struct counting *counting, const struct profile_sample *sample,
                       uint64_t value)
 {
-    const uint8_t end = counting->end_classes[sample->chain];
     if (profile_rooted(sample) == PROFILE_STACK_TRUNCATED &&
-        (end == FRAME_MADE || end == FRAME_MADE_NAMED)) {
+        ends_in_made(counting, sample->chain)) {
         counting->summary->made_cut_count += value;
         counting->cut_counts[profile_task(counting->profile, sample->task)->process_name] += value;
     }
