@@ -56,6 +56,20 @@ daemon_start() {
     return 1
 }
 
+# say_threads PID: what each thread does, of a process that should have ended: its name and state, where in the kernel it
+# waits, and for how many ns it ran, and was kept from a CPU.
+say_threads() {
+    local thread stat
+    echo "its threads, at a load of $(cut -d ' ' -f 1-3 /proc/loadavg):"
+    for thread in /proc/"$1"/task/*; do
+        stat=$(cat "$thread/stat" 2>/dev/null) || continue
+        stat=${stat##*) }
+        echo "${thread##*/} $(cat "$thread/comm"): ${stat:0:1} $(cat "$thread/wchan") $(cut -d ' ' -f 1-2 "$thread/schedstat")"
+        cat "$thread/stack"
+    done 2>/dev/null
+    pgrep -l -P "$1"
+}
+
 # daemon_stop: asks the daemon to end, kills it after 10 s, and returns its exit status; 0 without one.
 daemon_stop() {
     local pid=$daemon_pid status=0
@@ -65,7 +79,10 @@ daemon_stop() {
     daemon_pid=
     kill -TERM "$pid" 2>/dev/null
     # An ended child stays visible to kill -0 until it is waited for, so the state is asked for.
-    wait_until 10 process_ended "$pid" || kill -KILL "$pid" 2>/dev/null
+    wait_until 10 process_ended "$pid" || {
+        say_threads "$pid"
+        kill -KILL "$pid" 2>/dev/null
+    }
     wait "$pid" || status=$?
     return "$status"
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Proves what `profctl diff` says of how sure it is, with real recordings of 10 s at 4000 Hz: of a C program with four
-# functions, of python3 and of cc1, 20 each, and of the C program with one function slower by 8, 5, 3 and 2 %, 10 each.
+# functions, of python3 and of cc1, 20 each, and of the C program with one function slower by 8, 5, 3, 2, 1 and 0.5 %, 10 each.
 # Compared with each other, three and five a side, those of one program must give false alarms at most at the rate that
 # is stated, and with one or two a side none; one sample against none must never be sure; with three a side the function
 # that is slower by 5 % must be found in 9 of 10; and the smallest change that is said to be visible must be what is
@@ -66,7 +66,7 @@ for ((round = 1; round <= rounds; round++)); do
     record python "$round" python3 "$source_dir/scripts/proof-diff/turns.py" "$seconds"
     record cc1 "$round" bash "$work/compile.sh"
     if [ "$round" -le $((rounds / 2)) ]; then
-        for percent in 8 5 3 2; do
+        for percent in 8 5 3 2 1 0.5; do
             record "slower-$percent" "$round" "$chores" --seconds "$seconds" "$percent"
         done
     fi

@@ -9,7 +9,7 @@ import concurrent.futures, json, os, random, statistics, subprocess, sys
 
 PROFCTL, FOLDER, ROUNDS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 RATE, SPLITS, SIDES = 0.05, 40, [side for side in (3, 5) if 2 * side <= ROUNDS]
-SLOWER, WHAT, PART = (2, 3, 5, 8), "chore_three", 0.3
+SLOWER, WHAT, PART = (0.5, 1, 2, 3, 5, 8), "chore_three", 0.3
 PROGRAMS = ("chores", "python", "cc1")
 FEW = 10  # samples, of both sides
 QUIET = 0.9

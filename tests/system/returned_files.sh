@@ -96,7 +96,12 @@ expect_answers() {
     ! grep -qx "flush $daemon_pid" "$WORK/user.out" || fail "the daemon's main thread closes the file"
     echo "$(grep -c '^flush' "$WORK/user.out") threads wait; the worker: $(tr '\n' ' ' <"$WORK/worker.log")"
     kill -TERM "$daemon_pid"
-    wait_until 10 process_ended "$daemon_pid" || fail "the daemon does not end"
+    # It serves what was recorded for 5 s, and waits up to 1 s for each of two workers and 2 s for threads: 9 s, and as much again
+    # for the machine.
+    wait_until 18 process_ended "$daemon_pid" || {
+        say_threads "$daemon_pid"
+        fail "the daemon does not end"
+    }
     # Threads that wait for the filesystem end with it, and only then is the status known.
     kill -KILL "$user"
     stop_daemon || exit 1
