@@ -9,12 +9,14 @@
 #include "grow.h"
 
 #include <endian.h>
+#include <string.h>
 #define ZLIB_CONST
 #include <zlib.h>
 
 #define VARINT_BYTES_MAX 10
 #define LINE_GROUPS      ((size_t)19) /* of three bytes, in a line of text */
 #define GROUP_BYTES      ((size_t)3)
+#define GROUP_LETTERS    ((size_t)4)
 #define PIECE_BYTES      (1024 * LINE_GROUPS * GROUP_BYTES) /* whole lines */
 
 struct packed {
@@ -70,32 +72,36 @@ void packed_freep(struct packed **packed)
     }
 }
 
-/* Prints up to three bytes as four letters. */
-static void print_group(FILE *file, const uint8_t *bytes, size_t count)
+/* Writes up to three bytes as four letters. */
+static void write_group(char *text, const uint8_t *bytes, size_t count)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint32_t bits = (uint32_t)bytes[0] << 16;
     bits |= count > 1 ? (uint32_t)bytes[1] << 8 : 0;
     bits |= count > 2 ? bytes[2] : 0;
-    const char text[] = {
-        letters[bits >> 18],
-        letters[bits >> 12 & 63],
-        count > 1 ? letters[bits >> 6 & 63] : '=',
-        count > 2 ? letters[bits & 63] : '=',
-    };
-    (void)fwrite(text, 1, sizeof text, file);
+    text[0] = letters[bits >> 18];
+    text[1] = letters[bits >> 12 & 63];
+    text[2] = letters[bits >> 6 & 63];
+    text[3] = letters[bits & 63];
+    memset(text + 1 + count, '=', count < GROUP_BYTES ? GROUP_BYTES - count : 0);
 }
 
 /* Prints the piece and begins the next one. */
 static void print_piece(struct packed *packed)
 {
     size_t size_bytes = PIECE_BYTES - packed->deflate.avail_out;
-    for (size_t at = 0; at < size_bytes; at += GROUP_BYTES) {
-        print_group(packed->file, packed->piece + at, size_bytes - at);
-        if (at / GROUP_BYTES % LINE_GROUPS == LINE_GROUPS - 1) {
-            (void)fputc('\n', packed->file);
+    for (size_t at = 0; at < size_bytes;) {
+        char line[LINE_GROUPS * GROUP_LETTERS + 1];
+        size_t length = 0;
+        for (; at < size_bytes && length < sizeof line - 1; at += GROUP_BYTES) {
+            write_group(line + length, packed->piece + at, size_bytes - at);
+            length += GROUP_LETTERS;
         }
+        if (length == sizeof line - 1) {
+            line[length++] = '\n';
+        }
+        (void)fwrite(line, 1, length, packed->file);
     }
     packed->deflate.next_out = packed->piece;
     packed->deflate.avail_out = PIECE_BYTES;

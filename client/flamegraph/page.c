@@ -27,6 +27,7 @@
 #define NS_PER_MS 1000000
 #define DATA_MARK "<!--data-->"
 #define RARE      UINT32_MAX
+#define AHEAD     ((size_t)16) /* samples whose place among millions of nodes is fetched early */
 
 extern const char flame_page[];
 
@@ -298,6 +299,9 @@ static int put_cpu(struct packed *packed, const struct endings *endings,
     bool has_values = recording->profile->values != NULL;
     int r = 0;
     for (size_t i = 0; i < cpu->count && r == 0; i++) {
+        if (i + AHEAD < cpu->count) {
+            __builtin_prefetch(&endings->place_of[recording->nodes[cpu->first + i + AHEAD]]);
+        }
         const struct flame_sample sample = flame_sample(recording, cpu->first + i);
         r = put_sample(&columns, endings, &sample, period_us);
         if (r == 0 && has_values) {
