@@ -13,7 +13,6 @@
 #include "cleanup.h"
 #include "compare.h"
 #include "export_books.h"
-#include "export_cost.h"
 #include "grow.h"
 #include "otlp_dictionary.h"
 #include "otlp_resource.h"
@@ -154,35 +153,6 @@ static void write_lane(struct otlp *writer, struct message_out *out, const struc
     }
 }
 
-/* What samples count, and what their period is in. A store names a profile by the latter, or where
- * there is none, as of waits, by the former. */
-static void name_types(struct otlp *writer, Otlp__ValueType *samples, Otlp__ValueType *period)
-{
-    struct otlp_dictionary *dictionary = &writer->dictionary;
-    const struct profile_event *event = &writer->profile->event;
-    char name[EXPORT_EVENT_BYTES];
-    (void)export_event_name(event, name);
-    if (!event->is_clock) {
-        const char *unit = event->is_time ? "nanoseconds" : "count";
-        samples->type_strindex =
-            otlp_string(dictionary, strcmp(name, "off-cpu") == 0 ? "off_cpu" : name);
-        samples->unit_strindex = otlp_string(dictionary, unit);
-        *period = *samples;
-        return;
-    }
-    samples->type_strindex = otlp_string(dictionary, "samples");
-    samples->unit_strindex = otlp_string(dictionary, "count");
-    period->type_strindex = otlp_string(dictionary, "cpu");
-    period->unit_strindex = otlp_string(dictionary, "nanoseconds");
-}
-
-/* The period of samples; 0: there is none. */
-static uint64_t find_period(const struct profile *profile)
-{
-    const struct profile_event *event = &profile->event;
-    return event->is_clock ? profile_period_ns(profile) : event->is_time ? 0 : 1;
-}
-
 /* All of a profile but its samples. `lane`: one of those that it has, whose session it is of; NULL:
  * it stands for the whole recording. */
 static void write_profile_head(struct otlp *writer, struct message_out *out,
@@ -194,7 +164,7 @@ static void write_profile_head(struct otlp *writer, struct message_out *out,
     Otlp__Profile head = OTLP__PROFILE__INIT;
     Otlp__ValueType samples = OTLP__VALUE_TYPE__INIT;
     Otlp__ValueType period = OTLP__VALUE_TYPE__INIT;
-    name_types(writer, &samples, &period);
+    otlp_name_types(&writer->dictionary, &samples, &period);
     head.sample_type = &samples;
     head.time_unix_nano = wall_ns(writer, span.begin_ns);
     head.duration_nano = span.length_ns;
@@ -293,7 +263,7 @@ static void prepare(struct otlp *writer, uint64_t lost)
 int otlp_print(FILE *file, const struct profile *profile, const struct export_options *options)
 {
     cleanup_(otlp_done) struct otlp writer = {
-        .profile = profile, .out = {.file = file}, .period = find_period(profile)};
+        .profile = profile, .out = {.file = file}, .period = otlp_period(profile)};
     struct message_out size = {.file = NULL};
     uint64_t lost = options->has_lost_frame ? export_books_lost(profile) : 0;
     writer.has_wall = profile_wall_offset_ns(profile, &writer.wall_offset_ns);

@@ -37,12 +37,13 @@ struct service {
     uint32_t is_kernel;
 };
 
-/* What a sample has. Samples that differ in the time only are one. */
+/* What a sample has. Samples that differ in time and value only are one. */
 struct row {
     uint32_t service;
     int32_t stack;
     int32_t attributes[ATTRIBUTES_MAX]; /* 0 behind the last */
     uint64_t time_ns;
+    uint64_t value; /* what it stands for */
 };
 
 struct otlp_requests {
@@ -53,7 +54,7 @@ struct otlp_requests {
     uint32_t *service_of;   /* owned; by task: the service + 1 */
     size_t *counts;         /* owned; by service: samples of the request at hand */
     int64_t wall_offset_ns;
-    uint64_t period_ns;
+    uint64_t period; /* in units of its type; 0: not known, or there is none */
 };
 
 /* The request at hand. */
@@ -161,7 +162,7 @@ int otlp_requests_new(const struct profile *profile, const struct otlp_limits *l
     }
     requests->profile = profile;
     requests->limits = *limits;
-    requests->period_ns = profile_period_ns(profile);
+    requests->period = otlp_period(profile);
     if (!profile_wall_offset_ns(profile, &requests->wall_offset_ns)) {
         return -ENODATA;
     }
@@ -309,15 +310,13 @@ static int prepare(struct building *building)
 {
     const struct otlp_requests *requests = building->requests;
     struct otlp_dictionary *dictionary = &building->dictionary;
-    static const char *const texts[] = {"samples", "count", "cpu", "nanoseconds"};
+    Otlp__ValueType types[2] = {OTLP__VALUE_TYPE__INIT, OTLP__VALUE_TYPE__INIT};
     building->rows = calloc(building->count + 1, sizeof *building->rows);
     if (building->rows == NULL) {
         return -ENOMEM;
     }
     otlp_dictionary_init(dictionary, requests->profile);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        (void)otlp_string(dictionary, texts[i]);
-    }
+    otlp_name_types(dictionary, &types[0], &types[1]);
     if (building->position + building->count == requests->profile->sample_count) {
         otlp_books_add(&building->books, dictionary);
     }
@@ -326,6 +325,7 @@ static int prepare(struct building *building)
         struct row *row = &building->rows[i];
         row->service = service_of(requests, sample);
         row->time_ns = wall_ns(requests, building->position + i);
+        row->value = profile_value_of(requests->profile, sample);
         row->stack = otlp_stack(dictionary, sample);
         row->stack = dictionary->fault == 0 ? cut_stack(building, row->stack) : 0;
         add_attributes(building, sample, row->attributes);
@@ -335,18 +335,37 @@ static int prepare(struct building *building)
     return dictionary->fault;
 }
 
-/* Writes one sample that stands for those of the rows, with their times. */
-static int write_sample(struct message_out *out, const struct row *rows, size_t count)
+/* Gives the sample the times of the rows or, where these stand for different amounts, what they
+ * stand for together: stores do not take a value for each time. `times` has room for them. */
+static void fill_sample(const struct row *rows, size_t count, bool has_values, uint64_t *times,
+                        int64_t *value, Otlp__Sample *sample)
+{
+    *value = 0;
+    for (size_t i = 0; i < count; i++) {
+        times[i] = rows[i].time_ns;
+        *value += (int64_t)rows[i].value;
+    }
+    if (has_values) {
+        sample->n_values = 1;
+        sample->values = value;
+    } else {
+        sample->n_timestamps_unix_nano = count;
+        sample->timestamps_unix_nano = times;
+    }
+}
+
+/* Writes one sample that stands for those of the rows. */
+static int write_sample(struct message_out *out, const struct row *rows, size_t count,
+                        bool has_values)
 {
     cleanup_(freep) uint64_t *times = calloc(count, sizeof *times);
     int32_t attributes[ATTRIBUTES_MAX];
+    int64_t value = 0;
     Otlp__Sample sample = OTLP__SAMPLE__INIT;
     if (times == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < count; i++) {
-        times[i] = rows[i].time_ns;
-    }
+    fill_sample(rows, count, has_values, times, &value, &sample);
     memcpy(attributes, rows[0].attributes, sizeof attributes);
     sample.stack_index = rows[0].stack;
     while (sample.n_attribute_indices < ATTRIBUTES_MAX &&
@@ -354,8 +373,6 @@ static int write_sample(struct message_out *out, const struct row *rows, size_t 
         sample.n_attribute_indices++;
     }
     sample.attribute_indices = attributes;
-    sample.n_timestamps_unix_nano = count;
-    sample.timestamps_unix_nano = times;
     return message_out_field(out, OTLP_FIELD_SAMPLES, &sample.base);
 }
 
@@ -364,10 +381,12 @@ static void make_profile_id(const struct building *building, const char *service
                             uint8_t *into)
 {
     const __uint128_t prime = (__uint128_t)1 << 88 | 0x13b;
-    const char *session = building->requests->profile->session_json;
-    char key[SERVICE_BYTES_MAX * 4];
-    int bytes = snprintf(key, sizeof key, "%zu %zu %.256s %.256s %.256s", building->position,
+    const struct profile *profile = building->requests->profile;
+    const char *session = profile->session_json;
+    char key[SERVICE_BYTES_MAX * 5];
+    int bytes = snprintf(key, sizeof key, "%zu %zu %.256s %.256s %.256s %.256s", building->position,
                          building->count, service, host == NULL ? "" : host,
+                         profile->event.is_clock ? "" : profile->event.name,
                          session == NULL ? "" : session);
     __uint128_t hash = (__uint128_t)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
     for (int i = 0; i < bytes && (size_t)i < sizeof key; i++) {
@@ -386,22 +405,19 @@ static int write_profile_head(struct building *building, struct message_out *out
     uint64_t last_ns = 0;
     Otlp__Profile head = OTLP__PROFILE__INIT;
     Otlp__ValueType samples = OTLP__VALUE_TYPE__INIT;
-    Otlp__ValueType cpu = OTLP__VALUE_TYPE__INIT;
+    Otlp__ValueType period = OTLP__VALUE_TYPE__INIT;
     for (size_t i = 0; i < count; i++) {
         first_ns = min_u64(first_ns, rows[i].time_ns);
         last_ns = max_u64(last_ns, rows[i].time_ns);
     }
     make_profile_id(building, origin->service, origin->host, id);
-    samples.type_strindex = otlp_string(dictionary, "samples");
-    samples.unit_strindex = otlp_string(dictionary, "count");
-    cpu.type_strindex = otlp_string(dictionary, "cpu");
-    cpu.unit_strindex = otlp_string(dictionary, "nanoseconds");
+    otlp_name_types(dictionary, &samples, &period);
     head.sample_type = &samples;
     head.time_unix_nano = first_ns;
     head.duration_nano = last_ns - first_ns;
-    if (building->requests->period_ns > 0) {
-        head.period_type = &cpu;
-        head.period = (int64_t)building->requests->period_ns;
+    if (building->requests->period > 0) {
+        head.period_type = &period;
+        head.period = (int64_t)building->requests->period;
     }
     head.profile_id = (ProtobufCBinaryData){PROFILE_ID_BYTES, id};
     head.n_attribute_indices = building->books.count;
@@ -417,7 +433,8 @@ static int write_profile(struct building *building, struct message_out *out,
         for (end = first + 1; end < count && compare_samples(&rows[first], &rows[end]) == 0;) {
             end++;
         }
-        r = write_sample(out, rows + first, end - first);
+        r = write_sample(out, rows + first, end - first,
+                         building->requests->profile->values != NULL);
     }
     return r;
 }

@@ -2,16 +2,17 @@
 
 /*
  * Writes where samples come from, by OpenTelemetry's names; units by those of its receiver of
- * systemd. Books become attributes `cpu_profilerd.TERM`.
+ * systemd. What they count has the names of other profilers that send to stores. Books become
+ * attributes `cpu_profilerd.TERM`.
  */
 #include "otlp_resource.h"
 
 #include "cleanup.h"
 #include "export_books.h"
+#include "export_cost.h"
 #include "utf8.h"
 
 #include <errno.h>
-#include <otlp.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,4 +160,30 @@ void otlp_books_add(struct otlp_books *books, struct otlp_dictionary *dictionary
 {
     struct adding adding = {books, dictionary};
     export_books_lines(dictionary->profile, add_book, &adding);
+}
+
+void otlp_name_types(struct otlp_dictionary *dictionary, Otlp__ValueType *samples,
+                     Otlp__ValueType *period)
+{
+    const struct profile_event *event = &dictionary->profile->event;
+    char name[EXPORT_EVENT_BYTES];
+    (void)export_event_name(event, name);
+    if (!event->is_clock) {
+        const char *unit = event->is_time ? "nanoseconds" : "count";
+        samples->type_strindex =
+            otlp_string(dictionary, strcmp(name, "off-cpu") == 0 ? "off_cpu" : name);
+        samples->unit_strindex = otlp_string(dictionary, unit);
+        *period = *samples;
+        return;
+    }
+    samples->type_strindex = otlp_string(dictionary, "samples");
+    samples->unit_strindex = otlp_string(dictionary, "count");
+    period->type_strindex = otlp_string(dictionary, "cpu");
+    period->unit_strindex = otlp_string(dictionary, "nanoseconds");
+}
+
+uint64_t otlp_period(const struct profile *profile)
+{
+    const struct profile_event *event = &profile->event;
+    return event->is_clock ? profile_period_ns(profile) : event->is_time ? 0 : 1;
 }

@@ -3,13 +3,14 @@
 
 /*
  * What of an OTLP request is the same in an export and in what is sent: where samples come from,
- * what wrote them, and the books of the recording.
+ * what they count, what wrote them, and the books of the recording.
  */
 
 #include "message_out.h"
 #include "otlp_dictionary.h"
 #include "profile.h"
 
+#include <otlp.pb-c.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,14 @@ struct otlp_origin {
 int otlp_write_resource(struct message_out *out, const struct profile *profile,
                         const struct otlp_origin *origin);
 int otlp_write_scope(struct message_out *out);
+
+/* Names what the samples of the dictionary's profile count, and what their period is in. A store
+ * names a profile by the latter, or where there is none, as of waits, by the former. */
+void otlp_name_types(struct otlp_dictionary *dictionary, Otlp__ValueType *samples,
+                     Otlp__ValueType *period);
+
+/* The period of samples, in units of its type; 0: it is not known, or there is none. */
+uint64_t otlp_period(const struct profile *profile);
 
 /* A line of the books is an attribute of a profile. */
 #define OTLP_BOOKS_MAX 64

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sends one recording, a request at a time. What became of a request is written down before the
- * next one is made, so a run that is cut off leaves at most one in doubt: the one that it was
- * sending.
+ * Sends one recording, a request at a time: the samples of the clock first, then those of each
+ * other event, for which it is read again. What became of a request is written down before the next
+ * one is made, so a run that is cut off leaves at most one in doubt: the one that it was sending.
  */
 #include "push.h"
 
@@ -29,14 +29,14 @@ struct sending {
     struct pusher *pusher;
     const char *path;
     const char *progress_path;
-    const struct profile *profile;
-    struct otlp_requests *requests; /* owned */
+    const struct profile *clock; /* what was loaded first */
+    uint64_t sample_count;       /* of all events */
+    uint64_t before;             /* of those before the one at hand */
     struct progress progress;
 };
 
 static void sending_done(struct sending *sending)
 {
-    sending->requests = otlp_requests_free(sending->requests);
     progress_close(&sending->progress);
 }
 
@@ -52,7 +52,7 @@ static const char *say_time(uint64_t unix_ns, char *into)
 /* What a file of progress is about. */
 static void make_key(const struct sending *sending, char *into)
 {
-    const struct profile *profile = sending->profile;
+    const struct profile *profile = sending->clock;
     cleanup_(json_freep) cJSON *session = cJSON_Parse(profile->session_json);
     const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "session"));
     (void)snprintf(into, PROGRESS_KEY_BYTES,
@@ -160,26 +160,76 @@ static enum push_result post(struct sending *sending, const struct otlp_request 
     }
 }
 
-/* Sends what is not settled yet. */
-static enum push_result send_rest(struct sending *sending, struct fault *reterr)
+/* Sends what is not settled yet of an event. */
+static enum push_result send_rest(struct sending *sending, const struct profile *profile,
+                                  struct otlp_requests *requests, struct fault *reterr)
 {
     enum push_result result = PUSH_SETTLED;
     size_t sample_max = SIZE_MAX;
-    while (result == PUSH_SETTLED && sending->progress.position < sending->profile->sample_count) {
+    uint64_t end = sending->before + profile->sample_count;
+    while (result == PUSH_SETTLED && sending->progress.position < end) {
         struct otlp_request request;
         size_t wanted_max = 0;
+        size_t position = (size_t)(sending->progress.position - sending->before);
         if (pusher_is_stopped()) {
             (void)fault_set(reterr, EINTR, "stopped by a signal");
             return PUSH_LATER;
         }
-        if (otlp_requests_make(sending->requests, (size_t)sending->progress.position, sample_max,
-                               &request) < 0) {
+        if (otlp_requests_make(requests, position, sample_max, &request) < 0) {
             (void)fault_set(reterr, ENOMEM, "%s: there is not enough memory", sending->path);
             return PUSH_FAILED;
         }
         result = post(sending, &request, &wanted_max, reterr);
         sample_max = wanted_max > 0 ? wanted_max : sample_max;
         free(request.bytes);
+    }
+    return result;
+}
+
+/* Sends the samples of one event. */
+static enum push_result send_event(struct sending *sending, const struct profile *profile,
+                                   struct fault *reterr)
+{
+    cleanup_(otlp_requests_freep) struct otlp_requests *requests = NULL;
+    if (otlp_requests_new(profile, &sending->pusher->target.limits, &requests) < 0) {
+        (void)fault_set(reterr, ENOMEM, "%s: there is not enough memory", sending->path);
+        return PUSH_FAILED;
+    }
+    return send_rest(sending, profile, requests, reterr);
+}
+
+/* Loads the samples of an event (NULL: the clock). Functions without a name are found in the files
+ * of this machine, as by every verb: so a function is one frame, and not one for each of its
+ * addresses. */
+static enum push_result load(const char *path, const char *event, struct profile **ret,
+                             struct fault *reterr)
+{
+    struct lines_losses losses = {0};
+    int r = profile_load(path, PROFILE_NAMES_READABLE, event, ret, reterr);
+    if (r == 0 && lines_add(*ret, LINES_WANT_FUNCTIONS, NULL, &losses) < 0) {
+        r = fault_set(reterr, ENOMEM, "%s: there is not enough memory", path);
+    }
+    return r == 0 ? PUSH_SETTLED : r == -ENOMEM ? PUSH_FAILED : PUSH_BROKEN;
+}
+
+/* Sends the samples of each event. */
+static enum push_result send_events(struct sending *sending, struct fault *reterr)
+{
+    const struct profile *clock = sending->clock;
+    enum push_result result = send_event(sending, clock, reterr);
+    sending->before = clock->sample_count;
+    if (result == PUSH_SETTLED && clock->event_count > 1 && strcmp(sending->path, "-") == 0) {
+        (void)fault_set(reterr, ESPIPE,
+                        "standard input cannot be read twice, so samples of %s%s are not sent; "
+                        "name a file",
+                        clock->event_names[1], clock->event_count > 2 ? " and other events" : "");
+        return PUSH_LATER;
+    }
+    for (size_t i = 1; i < clock->event_count && result == PUSH_SETTLED; i++) {
+        cleanup_(profile_freep) struct profile *profile = NULL;
+        result = load(sending->path, clock->event_names[i], &profile, reterr);
+        result = result == PUSH_SETTLED ? send_event(sending, profile, reterr) : result;
+        sending->before += profile == NULL ? 0 : profile->sample_count;
     }
     return result;
 }
@@ -196,42 +246,48 @@ static int begin(struct sending *sending, struct fault *reterr)
         (void)unlink(sending->progress_path);
         r = progress_open(sending->progress_path, key, &sending->progress, reterr);
     }
-    if (r == 0 && sending->progress.position > sending->profile->sample_count) {
+    uint64_t all = sending->sample_count;
+    if (r == 0 && sending->progress.position > all) {
         r = fault_set(reterr, EBADMSG, "%s says that more was sent than there is; remove it",
                       sending->progress_path);
     }
     if (r == 0 && sending->progress.position > 0 && sending->pusher->last_text[0] == '\0') {
-        (void)complain("%s: %" PRIu64 " of %zu samples were sent before; going on behind them",
-                       sending->path, sending->progress.position, sending->profile->sample_count);
+        (void)complain("%s: %" PRIu64 " of %" PRIu64
+                       " samples were sent before; going on behind them",
+                       sending->path, sending->progress.position, all);
     }
     return r;
 }
 
-static enum push_result send_profile(struct pusher *pusher, const char *path,
-                                     const char *progress_path, const struct profile *profile,
-                                     struct fault *reterr)
+static enum push_result send_recording(struct pusher *pusher, const char *path,
+                                       const char *progress_path, const struct profile *clock,
+                                       struct fault *reterr)
 {
-    cleanup_(sending_done) struct sending sending = {.pusher = pusher,
-                                                     .path = path,
-                                                     .progress_path = progress_path,
-                                                     .profile = profile,
-                                                     .progress = PROGRESS_NONE};
-    int r = otlp_requests_new(profile, &pusher->target.limits, &sending.requests);
-    if (r == -ENODATA && profile->sample_count > 0) {
+    int64_t wall_offset_ns = 0;
+    bool has_events = clock->event_count > 1 && strcmp(path, "-") != 0;
+    cleanup_(sending_done) struct sending sending = {
+        .pusher = pusher,
+        .path = path,
+        .progress_path = progress_path,
+        .clock = clock,
+        .sample_count = has_events ? pusher_count_samples(path) : clock->sample_count,
+        .progress = PROGRESS_NONE,
+    };
+    if (!profile_wall_offset_ns(clock, &wall_offset_ns)) {
+        if (sending.sample_count == 0) {
+            return PUSH_SETTLED;
+        }
         (void)fault_set(reterr, ENODATA,
                         "%s does not say what time it was, and stores want to know", path);
         return PUSH_BROKEN;
     }
-    if (r == -ENOMEM) {
-        (void)fault_set(reterr, ENOMEM, "%s: there is not enough memory", path);
-        return PUSH_FAILED;
-    }
     if (begin(&sending, reterr) < 0) {
         return PUSH_FAILED;
     }
-    enum push_result result = send_rest(&sending, reterr);
+    enum push_result result = send_events(&sending, reterr);
     if (result == PUSH_SETTLED || !pusher->is_of_folder) {
-        pusher_count(pusher, profile->sample_count, &sending.progress);
+        pusher_count(pusher, result == PUSH_SETTLED ? sending.before : sending.sample_count,
+                     &sending.progress);
     }
     return result;
 }
@@ -249,32 +305,20 @@ static enum push_result copy(struct pusher *pusher, const char *path, const stru
     return r < 0 ? PUSH_LATER : PUSH_SETTLED;
 }
 
-/* Finds functions without a name in the files of this machine, as every verb does: so a function is
- * one frame, and not one for each of its addresses. */
-static int add_functions(struct profile *profile)
-{
-    struct lines_losses losses = {0};
-    return lines_add(profile, LINES_WANT_FUNCTIONS, NULL, &losses);
-}
-
 enum push_result pusher_send(struct pusher *pusher, const char *path, const char *progress_path,
                              uint64_t patience_s)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
     struct fault fault = {0};
     pusher->patience_ns = patience_s > UINT64_MAX / NS_PER_S ? UINT64_MAX : patience_s * NS_PER_S;
-    int r = profile_load(path, PROFILE_NAMES_READABLE, NULL, &profile, &fault);
-    if (r < 0) {
+    enum push_result loaded = load(path, NULL, &profile, &fault);
+    if (loaded != PUSH_SETTLED) {
         (void)complain("%s", fault.text);
-        return r == -ENOMEM ? PUSH_FAILED : PUSH_BROKEN;
+        return loaded;
     }
     if (profile->input.truncated || profile->input.damaged) {
         (void)complain("%s is not whole; sending the samples before byte %" PRIu64, path,
                        profile->input.size_bytes);
-    }
-    if (add_functions(profile) < 0) {
-        (void)complain("%s: there is not enough memory", path);
-        return PUSH_FAILED;
     }
     enum push_result copied = copy(pusher, path, profile, &fault);
     if (copied != PUSH_SETTLED) {
@@ -282,7 +326,7 @@ enum push_result pusher_send(struct pusher *pusher, const char *path, const char
     }
     enum push_result sent = pusher->transport == NULL
                                 ? PUSH_SETTLED
-                                : send_profile(pusher, path, progress_path, profile, &fault);
+                                : send_recording(pusher, path, progress_path, profile, &fault);
     /* In a folder EAGAIN is the end of a wait: the recording was given up, which is said. */
     if (sent != PUSH_SETTLED && !(pusher->is_of_folder && fault.code == EAGAIN)) {
         pusher_complain(pusher, fault.text);

@@ -108,7 +108,7 @@ uint64_t pusher_count_samples(const char *path)
     uint64_t count = 0;
     if (record_scan_init(&scan) == 0) {
         (void)input_read(path, record_scan_record, &scan, &summary, NULL);
-        count = scan.sample_count;
+        count = scan.sample_count + scan.event_sample_count;
     }
     record_scan_done(&scan);
     return count;

@@ -25,7 +25,8 @@ struct pusher {
     void *userdata;
 };
 
-/* How many samples a recording has, without loading it; 0 where it cannot be read. */
+/* How many samples a recording has, of all events, without loading it; 0 where it cannot be read.
+ */
 uint64_t pusher_count_samples(const char *path);
 
 /* Waits before the next try, as long as the store asked for, and longer each time. False: a signal

@@ -159,10 +159,10 @@ static const struct verb_option options[] = {
 
 static const struct command_line line = {
     .usage = "profctl push FILE... --to URL [OPTION...]",
-    .help = "Sends recordings to a store by OTLP over HTTP: a profile for each service and at\n"
-            "most 15 s. Tries again what the store cannot take now, and goes on where an\n"
-            "earlier run has stopped. FILE may be compressed with gzip; \"-\" is standard\n"
-            "input.\n",
+    .help = "Sends recordings to a store by OTLP over HTTP: a profile for each service and\n"
+            "event, of at most 15 s. Tries again what the store cannot take now, and goes on\n"
+            "where an earlier run has stopped. FILE may be compressed with gzip; \"-\" is\n"
+            "standard input.\n",
     .options = options,
     .operand = "recording",
     .operand_at = AT(operands),

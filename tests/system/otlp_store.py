@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 A store of profiles for tests: an HTTP server on 127.0.0.1 that reads OTLP with a decoder of its own, holds what it takes
-against the protocol and against the limits of a real store, and can misbehave.
+against the protocol and against the limits of a real store, and can misbehave. A profile counts samples of the clock, each
+with its time, or units of another event, where a sample has the sum of them.
 
 Store(script=[...]) answers the first requests as the script says, each by a function (handler, request) -> True: it
-answered. Behind it all are taken. `profiles` has what was taken: dictionaries of service, resource, samples, frames, id.
+answered. Behind it all are taken. `profiles` has what was taken: dictionaries of service, resource, samples, frames, id, type.
 
 As a program, otlp_store.py PORT, it says when it is ready, and on SIGTERM as JSON what it has.
 """
@@ -102,21 +103,29 @@ def decode(body):
     return profiles
 
 
+CLOCK = ("samples", "count")
+
+
 def one_profile(profile, resource, strings, frames, pairs):
-    kinds = [tuple(strings[first(fields(first(profile, number, b"")), part)] for part in (1, 2)) for number in (1, 5)]
-    if kinds != [("samples", "count"), ("cpu", "nanoseconds")] or not first(profile, 6):
-        raise ValueError(f"the profile is of {kinds}, period {first(profile, 6)}")
+    counted, period_type = (tuple(strings[first(fields(first(profile, number, b"")), part)] for part in (1, 2)) for number in (1, 5))
+    period = first(profile, 6)
+    if counted == CLOCK:
+        is_right = period_type == ("cpu", "nanoseconds") and period > 0
+    else:
+        is_right = (period_type, period) == (("", ""), 0) if counted[1] == "nanoseconds" else (period_type, period) == (counted, 1)
+    if not is_right:
+        raise ValueError(f"the profile is of {counted}, period {period} of {period_type}")
     if len(first(profile, 7, b"")) != 16:
         raise ValueError("the profile has no id")
     samples = []
     for sample in map(fields, profile[2]):
-        times = fixed(sample[5])
-        if sample[4] or not times or times != sorted(times):
-            raise ValueError("a sample has values, no times, or times that are not in order")
-        samples.append({"frames": frames[first(sample, 1)], "times": times,
+        times, values = fixed(sample[5]), numbers(sample[4])
+        if bool(times) == bool(values) or times != sorted(times) or len(values) > 1:
+            raise ValueError("a sample has times and values, neither of them, or times that are not in order")
+        samples.append({"frames": frames[first(sample, 1)], "times": times, "value": sum(values) or len(times),
                         "attributes": dict(pairs[i] for i in numbers(sample[2]))})
     return {"service": resource["service.name"], "resource": resource, "id": first(profile, 7).hex(), "samples": samples,
-            "period_ns": first(profile, 6), "time_ns": first(profile, 3), "duration_ns": first(profile, 4),
+            "type": counted[0], "period_ns": period, "time_ns": first(profile, 3), "duration_ns": first(profile, 4),
             "books": dict(pairs[i] for i in numbers(profile[11]))}
 
 
@@ -220,6 +229,7 @@ class Store:
         if len(body) > MESSAGE_BYTES_MAX:
             raise ValueError(f"{len(body)} bytes")
         times = [t for profile in profiles for sample in profile["samples"] for t in sample["times"]]
+        times += [t for profile in profiles for t in (profile["time_ns"], profile["time_ns"] + profile["duration_ns"])]
         if max(times) - min(times) > WINDOW_NS or max(times) // WINDOW_NS != min(times) // WINDOW_NS:
             raise ValueError("samples of more than 15 s")
         for profile in profiles:
@@ -236,6 +246,13 @@ class Store:
     # What was taken.
     def sample_count(self):
         return sum(len(sample["times"]) for profile in self.profiles for sample in profile["samples"])
+
+    def totals(self):
+        """What there is of each type."""
+        found = collections.Counter()
+        for profile in self.profiles:
+            found[profile["type"]] += sum(sample["value"] for sample in profile["samples"])
+        return found
 
     def leaves(self):
         found = collections.Counter()

@@ -24,12 +24,19 @@ def expect(what, found, wanted):
         complain(what, f"has {found}, not {wanted}")
 
 
-def make(path, samples, seconds=60, host="web1", session="s", began=BEGAN, stack=None, kernel=None):
-    """A recording of so many samples over that time, of a service, a container and two programs."""
+# Beside the clock, in recordings that have other events.
+EVENTS = [{"event": "cpu-clock", "unit": "ns"}, {"event": "page-faults", "unit": "faults", "period": 100},
+          {"event": "off-cpu", "unit": "ns"}, {"event": "never", "unit": "events"}]
+
+
+def make(path, samples, seconds=60, host="web1", session="s", began=BEGAN, stack=None, kernel=None, events=False):
+    """A recording of so many samples over that time, of a service, a container and two programs. With events, behind each
+    sample is one of 100 page faults, and one of a wait of 1000 ns and one more each time."""
     recording = Recording()
     boot = 5 * 10**12
     recording.data(SESSION, {"session": session, "host": host, "kernel": "6.1", "created_boot_ns": str(boot),
-                             "created_realtime_ns": str(began), "config": {"sample_period_ns": PERIOD_NS}})
+                             "created_realtime_ns": str(began), "config": {"sample_period_ns": PERIOD_NS},
+                             **({"events": EVENTS} if events else {})})
     owners = [{"unit": "nginx.service"}, {"unit": "docker-%s.scope" % ("c" * 64), "container": "c" * 64, "runtime": "docker"}, {}, {}]
     for pid, owner in enumerate(owners, 100):
         recording.name(pid, 0, "program%d" % pid)
@@ -46,6 +53,8 @@ def make(path, samples, seconds=60, host="web1", session="s", began=BEGAN, stack
         recording.time_ns = boot + i * step - 1000
         user = stack(i) if stack else [0x10010 + (i % FUNCTIONS) * 0x100, 0x10010]
         recording.stack(100 + i % 4, user, kernel)
+        for number, weight in ((1, 1), (2, 1000 + i)) if events else ():
+            recording.event(100 + i % 4, number, weight, user, kernel)
     recording.data(BOOKS, {"period_ns": PERIOD_NS, "total": {"expected": samples, "received": samples, "kept": samples}})
     recording.write(MAKER, path)
     if path.endswith(".gz"):
@@ -207,6 +216,48 @@ def check_resume():
     totals, _ = push(path, "--to", store.url)
     expect("after SIGTERM", totals["accepted_samples"], 4000)
     check_store("after SIGTERM", store, 4000)
+
+
+def check_events():
+    """Events beside the clock are sent too, in profiles of their own type; a run that ends within them goes on there."""
+    count = 4000
+    path = make(path_of("events.fxt"), count, events=True)
+    wanted = {"samples": count, "page-faults": 100 * count, "off_cpu": sum(range(1000, 1000 + count))}
+    for refused_at in (None, 0, 3, 6, 11):
+        store = Store([] if refused_at is None else [None] * refused_at + [says(403, "no")])
+        if refused_at is not None:
+            totals, said = push(path, "--to", store.url, status=1)
+            expect(f"refused at {refused_at}", (totals["samples"], totals["accepted_samples"]), (3 * count, refused_at * 1000))
+        totals, said = push(path, "--to", store.url)
+        expect(f"{refused_at}: samples", (totals["samples"], totals["accepted_samples"]), (3 * count, 3 * count))
+        expect(f"{refused_at}: types", dict(store.totals()), wanted)
+        expect(f"{refused_at}: said", f"{refused_at}000 of 12000 samples were sent before" in said, bool(refused_at))
+        os.unlink(path + ".push")
+        check_store(f"{refused_at}: events", store, count)
+    for event, name in (("page-faults", "page-faults"), ("off-cpu", "off_cpu")):
+        report = subprocess.run([PROFCTL, "report", "--json", "-n", "0", "--event", event, path], capture_output=True, check=True).stdout
+        expect(f"report --event {event}", sum(row["self"] for row in json.loads(report)["rows"]), wanted[name])
+
+    store = Store()
+    folder = path_of("events")
+    os.mkdir(folder)
+    shutil.copy(path, folder)
+    totals, _ = push("--folder", folder, "--to", store.url, "--labels", "thread", "--max-samples", "100")
+    expect("a folder", (totals["accepted_samples"], dict(store.totals()), os.listdir(folder)), (3 * count, wanted, []))
+    check_store("a folder of events", store, count)
+    shutil.copy(path, folder)
+    os.utime(os.path.join(folder, "events.fxt"), (1, 1))
+    totals, said = push("--folder", folder, "--to", store.url)
+    expect("given up", "events.fxt: given up: 12000 of 12000 samples were not sent" in said, True)
+
+    # Standard input is read once.
+    store = Store()
+    with open(path, "rb") as file:
+        done = subprocess.run([PROFCTL, "push", "-", "--to", store.url], stdin=file, capture_output=True, text=True)
+    expect("standard input", (done.returncode, dict(store.totals())), (1, {"samples": count}))
+    if "cannot be read twice, so samples of page-faults and other events are not sent; name a file" not in done.stderr:
+        complain("standard input", done.stderr)
+    check_store("standard input", store, count)
 
 
 def check_limits():
@@ -501,7 +552,7 @@ def check_usage():
 
 
 faulthandler.dump_traceback_later(200, exit=True)  # where it hangs, before ctest ends it
-for check in (check_plain, check_moods, check_resume, check_limits, check_tls, check_secrets, check_proxy, check_folder, check_usage):
+for check in (check_plain, check_moods, check_resume, check_events, check_limits, check_tls, check_secrets, check_proxy, check_folder, check_usage):
     began = time.monotonic()
     check()
     print(f"{check.__name__}: {time.monotonic() - began:.1f} s", flush=True)

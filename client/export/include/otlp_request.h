@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A recording as requests of OTLP, one after the other, each within the limits of a store. A
- * request has the samples of one window of the wall clock, a profile for each service. Which
- * samples it has depends on the recording, the limits and where it begins, on nothing else: so a
- * sender that knows how many samples have been taken goes on where it was.
+ * The samples that a profile has as requests of OTLP, one after the other, each within the limits
+ * of a store. A request has the samples of one window of the wall clock, a profile for each
+ * service. Which samples it has depends on the recording, the limits and where it begins, on
+ * nothing else: so a sender that knows how many samples have been taken goes on where it was.
  *
  * A service is the container, the user's unit or the unit that a process is in, else the process's
  * name; all threads of the kernel are the service "kernel". Of several hosts each has its own.
