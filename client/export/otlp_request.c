@@ -16,6 +16,7 @@
 #include "otlp_resource.h"
 #include "sample_order.h"
 
+#include <inttypes.h>
 #include <otlp.pb-c.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ struct otlp_requests {
 struct building {
     const struct otlp_requests *requests;
     struct otlp_dictionary dictionary;
-    struct otlp_books books; /* in the last request only */
+    struct otlp_books books; /* in the last request of an event only */
     struct row *rows;        /* owned; sorted */
     size_t count;
     size_t position;
@@ -227,37 +228,56 @@ static size_t count_samples(struct otlp_requests *requests, size_t position, siz
     return count;
 }
 
-/* Cuts a stack whose frames are too many at the root's end. Returns the index of what is left. */
-static int32_t cut_stack(struct building *building, int32_t stack)
+/* Adds a stack of too many frames, cut at the root's end. Returns its index. */
+static int32_t add_cut_stack(struct building *building, const struct profile_sample *sample)
 {
     struct otlp_dictionary *dictionary = &building->dictionary;
     struct locations *locations = &dictionary->locations;
     size_t frames_max = building->requests->limits.frames_max;
     size_t count = 0;
     size_t frames = 0;
-    const uint32_t *all = locations_stack(locations, (uint32_t)stack - 1, &count);
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
+    const uint32_t *all = locations_list(locations, building->requests->profile, sample, &count);
+    cleanup_(freep) uint32_t *left = calloc(count + 1, sizeof *left);
+    uint32_t item = 0;
+    if (all == NULL || left == NULL) {
+        dictionary->fault = -ENOMEM;
+        return 0;
+    }
+    for (size_t i = 0; i < count && frames < frames_max; i++) {
         size_t lines = 0;
         (void)locations_frames(locations, locations_at(locations, all[i]), &lines);
         frames += lines;
         kept += frames < frames_max;
     }
-    if (frames <= frames_max) {
-        return stack;
-    }
-    cleanup_(freep) uint32_t *left = calloc(kept + 1, sizeof *left);
-    uint32_t item = 0;
-    if (left == NULL) {
-        dictionary->fault = -ENOMEM;
-        return stack;
-    }
-    building->request->cut_count++;
     memcpy(left, all, kept * sizeof *left);
+    building->request->cut_count++;
     int r = locations_add_marker(locations, LOCATION_TRUNCATED, &left[kept]);
     r = r < 0 ? r : intern_add(&locations->stacks, left, (kept + 1) * sizeof *left, &item);
-    dictionary->fault = r < 0 ? r : dictionary->fault;
+    dictionary->fault = r;
     return (int32_t)item + 1;
+}
+
+/* Adds a sample's stack, no longer than a store takes. Returns its index. */
+static int32_t add_stack(struct building *building, const struct profile_sample *sample)
+{
+    size_t frames = 0;
+    (void)profile_chain(building->requests->profile, sample->chain, &frames);
+    frames += profile_rooted(sample) == PROFILE_STACK_TRUNCATED ? 1 : 0;
+    return frames <= building->requests->limits.frames_max
+               ? otlp_stack(&building->dictionary, sample)
+               : add_cut_stack(building, sample);
+}
+
+/* What the request takes at least with so many samples: of each its time, and what tables have by
+ * now; names come later. A stack of n locations has at most n / 2 + 1 words, and a header. */
+static size_t bytes_min(const struct building *building, size_t sample_count)
+{
+    const struct locations *locations = &building->dictionary.locations;
+    const struct intern *stacks = &locations->stacks;
+    size_t times = building->requests->profile->values == NULL ? sample_count : 0;
+    return sizeof(uint64_t) * (times + locations->items.item_count) +
+           2 * (stacks->word_count - 2 * stacks->item_count);
 }
 
 static void add_attributes(struct building *building, const struct profile_sample *sample,
@@ -305,33 +325,41 @@ static int compare_rows(const void *left, const void *right)
     return r == 0 ? compare_u64(a->time_ns, b->time_ns) : r;
 }
 
-/* Adds to the dictionary all that will be needed, since it is sealed before it is written. */
+static void add_row(struct building *building, const struct profile_sample *sample, struct row *row)
+{
+    const struct otlp_requests *requests = building->requests;
+    row->service = service_of(requests, sample);
+    row->time_ns = sample->time_ns + (uint64_t)requests->wall_offset_ns;
+    row->value = profile_value_of(requests->profile, sample);
+    row->stack = add_stack(building, sample);
+    add_attributes(building, sample, row->attributes);
+}
+
+/* Adds to the dictionary all that will be needed, since it is sealed before it is written. Ends
+ * with the sample for which there is no room any more: the others are for the next request. */
 static int prepare(struct building *building)
 {
     const struct otlp_requests *requests = building->requests;
     struct otlp_dictionary *dictionary = &building->dictionary;
     Otlp__ValueType types[2] = {OTLP__VALUE_TYPE__INIT, OTLP__VALUE_TYPE__INIT};
+    size_t count = 0;
     building->rows = calloc(building->count + 1, sizeof *building->rows);
     if (building->rows == NULL) {
         return -ENOMEM;
     }
     otlp_dictionary_init(dictionary, requests->profile);
     otlp_name_types(dictionary, &types[0], &types[1]);
-    if (building->position + building->count == requests->profile->sample_count) {
+    while (count < building->count && dictionary->fault == 0 &&
+           (count == 0 || bytes_min(building, count) <= requests->limits.bytes_max)) {
+        add_row(building, sample_at(requests, building->position + count), &building->rows[count]);
+        count++;
+    }
+    building->count = count;
+    if (building->position + count == requests->profile->sample_count) {
         otlp_books_add(&building->books, dictionary);
     }
-    for (size_t i = 0; i < building->count && dictionary->fault == 0; i++) {
-        const struct profile_sample *sample = sample_at(requests, building->position + i);
-        struct row *row = &building->rows[i];
-        row->service = service_of(requests, sample);
-        row->time_ns = wall_ns(requests, building->position + i);
-        row->value = profile_value_of(requests->profile, sample);
-        row->stack = otlp_stack(dictionary, sample);
-        row->stack = dictionary->fault == 0 ? cut_stack(building, row->stack) : 0;
-        add_attributes(building, sample, row->attributes);
-    }
     otlp_dictionary_seal(dictionary);
-    qsort(building->rows, building->count, sizeof *building->rows, compare_rows);
+    qsort(building->rows, count, sizeof *building->rows, compare_rows);
     return dictionary->fault;
 }
 
@@ -376,18 +404,20 @@ static int write_sample(struct message_out *out, const struct row *rows, size_t 
     return message_out_field(out, OTLP_FIELD_SAMPLES, &sample.base);
 }
 
-/* Which samples a profile has, as 16 bytes (FNV-1a of 128 bits). */
-static void make_profile_id(const struct building *building, const char *service, const char *host,
-                            uint8_t *into)
+/* Which samples a profile has, as 16 bytes (FNV-1a of 128 bits): which of those of the request its
+ * service has, and which recording it is. */
+static void make_profile_id(const struct building *building, const struct otlp_origin *origin,
+                            uint32_t service, uint8_t *into)
 {
     const __uint128_t prime = (__uint128_t)1 << 88 | 0x13b;
     const struct profile *profile = building->requests->profile;
     const char *session = profile->session_json;
     char key[SERVICE_BYTES_MAX * 5];
-    int bytes = snprintf(key, sizeof key, "%zu %zu %.256s %.256s %.256s %.256s", building->position,
-                         building->count, service, host == NULL ? "" : host,
-                         profile->event.is_clock ? "" : profile->event.name,
-                         session == NULL ? "" : session);
+    int bytes = snprintf(
+        key, sizeof key, "%zu %zu %u %" PRIu64 " %.256s %.256s %.256s %.256s", building->position,
+        building->count, service, building->request->first_unix_ns, origin->service,
+        origin->host == NULL ? "" : origin->host,
+        profile->event.is_clock ? "" : profile->event.name, session == NULL ? "" : session);
     __uint128_t hash = (__uint128_t)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
     for (int i = 0; i < bytes && (size_t)i < sizeof key; i++) {
         hash = (hash ^ (uint8_t)key[i]) * prime;
@@ -410,7 +440,7 @@ static int write_profile_head(struct building *building, struct message_out *out
         first_ns = min_u64(first_ns, rows[i].time_ns);
         last_ns = max_u64(last_ns, rows[i].time_ns);
     }
-    make_profile_id(building, origin->service, origin->host, id);
+    make_profile_id(building, origin, rows[0].service, id);
     otlp_name_types(dictionary, &samples, &period);
     head.sample_type = &samples;
     head.time_unix_nano = first_ns;
@@ -534,15 +564,13 @@ static int write_request(struct building *building, struct message_out *out)
 static int build(struct otlp_requests *requests, size_t position, size_t count,
                  struct otlp_request *ret)
 {
-    *ret = (struct otlp_request){
-        .sample_count = count,
-        .first_unix_ns = wall_ns(requests, position),
-        .last_unix_ns = wall_ns(requests, position + count - 1),
-    };
+    *ret = (struct otlp_request){.first_unix_ns = wall_ns(requests, position)};
     cleanup_(building_done) struct building building = {
         .requests = requests, .count = count, .position = position, .request = ret};
     cleanup_(piece_done) struct piece whole = {.bytes = NULL};
     int r = prepare(&building);
+    ret->sample_count = building.count;
+    ret->last_unix_ns = wall_ns(requests, position + max_u64(building.count, 1) - 1);
     r = r < 0 ? r : piece_begin(&whole);
     r = r < 0 ? r : write_request(&building, &whole.out);
     r = r < 0 ? r : piece_end(&whole);
@@ -556,12 +584,10 @@ static int build(struct otlp_requests *requests, size_t position, size_t count,
 int otlp_requests_make(struct otlp_requests *requests, size_t position, size_t sample_max,
                        struct otlp_request *ret)
 {
-    size_t count = count_samples(requests, position, sample_max);
-    int r = build(requests, position, count, ret);
-    while (r == 0 && ret->size_bytes > requests->limits.bytes_max && count > 1) {
+    int r = build(requests, position, count_samples(requests, position, sample_max), ret);
+    while (r == 0 && ret->size_bytes > requests->limits.bytes_max && ret->sample_count > 1) {
         free(ret->bytes);
-        count /= 2;
-        r = build(requests, position, count, ret);
+        r = build(requests, position, ret->sample_count / 2, ret);
     }
     return r;
 }

@@ -47,10 +47,11 @@ static bool is_protobuf(const struct http_answer *http)
            is_type(http->type, "application/protobuf");
 }
 
-/* Where it goes: credentials are taken out before anything is cut. */
+/* Where it goes: credentials are taken out, and the beginning of one where the text was cut. */
 struct saying {
     struct answer *answer;
     const struct header_file *headers;
+    bool is_cut;
 };
 
 static void say(const struct saying *to, const char *text, size_t text_bytes)
@@ -59,7 +60,11 @@ static void say(const struct saying *to, const char *text, size_t text_bytes)
     char whole[WHOLE_BYTES];
     char shown[SHOWN_BYTES];
     (void)utf8_shown(whole, sizeof whole, text, text_bytes);
+    bool is_cut = to->is_cut || text_bytes >= sizeof whole;
     header_file_hide(to->headers, whole, sizeof whole);
+    if (is_cut) {
+        header_file_hide_beginning(to->headers, whole);
+    }
     (void)utf8_shown(shown, sizeof shown, whole, strlen(whole));
     size_t used_bytes = strlen(answer->text);
     (void)snprintf(answer->text + used_bytes, sizeof answer->text - used_bytes, "%s%s",
@@ -94,6 +99,9 @@ static bool read_json(const struct http_answer *http, const struct saying *to)
         return false;
     }
     const cJSON *partial = cJSON_GetObjectItemCaseSensitive(whole, "partialSuccess");
+    if (partial == NULL && cJSON_GetArraySize(whole) > 0) {
+        return false;
+    }
     const char *message =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(partial, "errorMessage"));
     read_partial(to, read_count(cJSON_GetObjectItemCaseSensitive(partial, "rejectedProfiles")),
@@ -119,7 +127,7 @@ static bool read_message(const struct http_answer *http, const struct saying *to
 static void read_success(const struct http_answer *http, const struct saying *to)
 {
     struct answer *ret = to->answer;
-    bool is_read = !http->is_cut;
+    bool is_read = !http->is_cut && !is_type(http->type, "text/html");
     ret->kind = ANSWER_ACCEPTED;
     if (is_read && http->body_bytes > 0) {
         is_read = is_protobuf(http)                         ? read_message(http, to)
@@ -158,7 +166,7 @@ static enum answer_kind kind_of(long status)
 void answer_read(const struct http_answer *http, const struct header_file *headers,
                  struct answer *ret)
 {
-    const struct saying to = {ret, headers};
+    const struct saying to = {ret, headers, http->is_cut};
     ret->text[0] = '\0';
     ret->rejected_profiles = 0;
     if (http->status >= HTTP_OK && http->status <= HTTP_LAST_OK) {
@@ -166,7 +174,10 @@ void answer_read(const struct http_answer *http, const struct header_file *heade
         return;
     }
     ret->kind = kind_of(http->status);
-    (void)snprintf(ret->text, sizeof ret->text, "HTTP %ld", http->status);
+    (void)snprintf(ret->text, sizeof ret->text, "HTTP %ld%s", http->status,
+                   http->status == HTTP_UNAUTHORIZED && headers->count == 0
+                       ? ": no credentials (--headers)"
+                       : "");
     if (is_protobuf(http)) {
         Answer__Status *status =
             answer__status__unpack(NULL, http->body_bytes, (const uint8_t *)http->body);

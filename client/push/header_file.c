@@ -168,17 +168,42 @@ static void hide_word(const char *word, size_t word_bytes, char *text, size_t ca
     }
 }
 
-void header_file_hide(const struct header_file *headers, char *text, size_t capacity_bytes)
+/* Does something with each value, and each of its words. */
+static void each_word(const struct header_file *headers,
+                      void (*take)(const char *word, size_t word_bytes, char *text,
+                                   size_t capacity_bytes),
+                      char *text, size_t capacity_bytes)
 {
     for (size_t i = 0; i < headers->count; i++) {
         const char *value = strchr(headers->lines[i], ':') + 1;
         value += strspn(value, " \t");
-        hide_word(value, strlen(value), text, capacity_bytes);
+        take(value, strlen(value), text, capacity_bytes);
         for (const char *at = value; *at != '\0';) {
             size_t bytes = strcspn(at, " \t");
-            hide_word(at, bytes, text, capacity_bytes);
+            take(at, bytes, text, capacity_bytes);
             at += bytes;
             at += strspn(at, " \t");
         }
     }
+}
+
+void header_file_hide(const struct header_file *headers, char *text, size_t capacity_bytes)
+{
+    each_word(headers, hide_word, text, capacity_bytes);
+}
+
+static void cut_beginning(const char *word, size_t word_bytes, char *text, size_t capacity_bytes)
+{
+    size_t text_bytes = strlen(text);
+    size_t bytes = word_bytes < text_bytes ? word_bytes : text_bytes;
+    (void)capacity_bytes;
+    while (bytes > 0 && memcmp(text + text_bytes - bytes, word, bytes) != 0) {
+        bytes--;
+    }
+    text[text_bytes - (word_bytes < SECRET_BYTES ? 0 : bytes)] = '\0';
+}
+
+void header_file_hide_beginning(const struct header_file *headers, char *text)
+{
+    each_word(headers, cut_beginning, text, strlen(text));
 }

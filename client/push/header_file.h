@@ -30,3 +30,6 @@ void header_file_done(struct header_file *headers);
 /* Puts "[hidden]" in the place of each value, and of each of its words of 6 bytes and more, in a
  * text of at most `capacity_bytes`. */
 void header_file_hide(const struct header_file *headers, char *text, size_t capacity_bytes);
+
+/* Cuts off the text's end what one of these begins with. */
+void header_file_hide_beginning(const struct header_file *headers, char *text);

@@ -15,7 +15,7 @@
 #include <sys/file.h>
 
 #define FILE_BYTES ((size_t)1024)
-#define HEAD       "profctl push 1"
+#define HEAD       "profctl push 2"
 
 /* Reads " NAME NUMBER", and moves behind it. */
 static bool scan_number(const char **at, const char *name, uint64_t *ret)
@@ -39,7 +39,10 @@ static bool scan(const char *text, struct progress *ret)
         !scan_number(&at, "accepted", &ret->accepted) ||
         !scan_number(&at, "partly", &ret->partly) ||
         !scan_number(&at, "rejected", &ret->rejected) ||
-        !scan_number(&at, "profiles", &ret->rejected_profiles) || *at != '\n') {
+        !scan_number(&at, "profiles", &ret->rejected_profiles) ||
+        !scan_number(&at, "largest", &ret->sample_max) || *at != '\n' ||
+        ret->accepted > ret->position || ret->partly > ret->position - ret->accepted ||
+        ret->rejected != ret->position - ret->accepted - ret->partly) {
         return false;
     }
     size_t key_bytes = strcspn(++at, "\n");
@@ -60,8 +63,8 @@ static int parse(const char *path, const char *text, const char *key, struct pro
     }
     if (strcmp(ret->key, key) != 0) {
         return fault_set(reterr, ESTALE,
-                         "%s is about another recording, store, or division into requests; remove "
-                         "it to send all, or name another file with --progress",
+                         "%s is about another recording or store; remove it to send all, or name "
+                         "another file with --progress",
                          path);
     }
     return 0;
@@ -103,7 +106,7 @@ int progress_open(const char *path, const char *key, struct progress *ret, struc
 bool progress_peek(const char *path, struct progress *ret)
 {
     char text[FILE_BYTES + 1] = {0};
-    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t bytes = fd < 0 ? 0 : pread(fd, text, FILE_BYTES, 0);
     text[bytes < 0 ? 0 : bytes] = '\0';
     *ret = PROGRESS_NONE;
@@ -116,11 +119,12 @@ int progress_save(const struct progress *progress, const char *path, struct faul
     if (progress->fd < 0) {
         return 0;
     }
-    int bytes = snprintf(text, sizeof text,
-                         HEAD " position %" PRIu64 " accepted %" PRIu64 " partly %" PRIu64
-                              " rejected %" PRIu64 " profiles %" PRIu64 "\n%s\n",
-                         progress->position, progress->accepted, progress->partly,
-                         progress->rejected, progress->rejected_profiles, progress->key);
+    int bytes =
+        snprintf(text, sizeof text,
+                 HEAD " position %" PRIu64 " accepted %" PRIu64 " partly %" PRIu64
+                      " rejected %" PRIu64 " profiles %" PRIu64 " largest %" PRIu64 "\n%s\n",
+                 progress->position, progress->accepted, progress->partly, progress->rejected,
+                 progress->rejected_profiles, progress->sample_max, progress->key);
     memset(text + bytes, ' ', FILE_BYTES - (size_t)bytes);
     text[FILE_BYTES - 1] = '\n';
     if (pwrite(progress->fd, text, FILE_BYTES, 0) != (ssize_t)FILE_BYTES ||

@@ -3,8 +3,7 @@
 
 /*
  * How far a recording has been sent, in a small file: so a later run goes on behind what the store
- * has. The file is of one recording, one store and one way to divide it; one process has it at a
- * time.
+ * has. The file is of one recording and one store; one process has it at a time.
  */
 
 #include "fault.h"
@@ -23,6 +22,7 @@ struct progress {
     uint64_t partly;
     uint64_t rejected;
     uint64_t rejected_profiles;
+    uint64_t sample_max; /* of a request, since the store has refused a larger one; 0: any */
 };
 
 #define PROGRESS_NONE ((struct progress){.fd = -1})

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sends a folder of recordings. What is settled is removed, its file of progress after it: were
- * that gone first, and the process too, all would be sent again. Room and age are judged before
- * each wait, so a store that is away for long costs no more than is allowed.
+ * Sends a folder of recordings, round by round. What is settled is removed, its file of progress
+ * after it: were that gone first, and the process too, all would be sent again. A recording counts
+ * when it is removed, or when the run ends within it. Room and age are judged before each wait, so
+ * a store that is away for long costs no more than is allowed.
  */
 #include "push.h"
 
@@ -19,10 +20,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PROGRESS_ENDING ".push"
-#define PATH_BYTES      ((size_t)4096)
-#define REASON_BYTES    ((size_t)160)
-#define PATIENCE_S      UINT64_MAX
+#define PATH_BYTES   ((size_t)4096)
+#define REASON_BYTES ((size_t)160)
+#define PATIENCE_S   UINT64_MAX
 
 struct folder {
     const char *path;
@@ -40,7 +40,7 @@ static bool ends_in(const char *name, const char *ending)
 
 static int is_recording(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' &&
+    return entry->d_name[0] != '.' && entry->d_type != DT_DIR &&
            (ends_in(entry->d_name, ".fxt") || ends_in(entry->d_name, ".fxt.gz"));
 }
 
@@ -81,14 +81,17 @@ static bool make_path(const struct folder *folder, const char *name, const char 
 }
 
 /* Removes a recording, and what was noted of it. */
-static bool remove_recording(const struct folder *folder, const char *name)
+static bool remove_recording(struct pusher *pusher, const struct folder *folder, const char *name)
 {
     char path[PATH_BYTES];
+    struct fault fault;
     if (!make_path(folder, name, "", path) || (unlink(path) < 0 && errno != ENOENT)) {
-        (void)complain("%s/%s cannot be removed: %s", folder->path, name, strerror(errno));
+        (void)fault_set(&fault, errno, "%s/%s cannot be removed: %s", folder->path, name,
+                        strerror(errno));
+        pusher_complain_once(pusher, fault.text);
         return false;
     }
-    if (make_path(folder, name, PROGRESS_ENDING, path)) {
+    if (make_path(folder, name, PUSH_PROGRESS_ENDING, path)) {
         (void)unlink(path);
     }
     return true;
@@ -102,22 +105,25 @@ static bool give_up(struct pusher *pusher, struct folder *folder, const char *na
     char progress_path[PATH_BYTES];
     struct progress progress = PROGRESS_NONE;
     if (!make_path(folder, name, "", path) ||
-        !make_path(folder, name, PROGRESS_ENDING, progress_path)) {
+        !make_path(folder, name, PUSH_PROGRESS_ENDING, progress_path)) {
         return false;
     }
     uint64_t samples = pusher_count_samples(path);
-    (void)progress_peek(progress_path, &progress);
-    uint64_t left = samples > progress.position ? samples - progress.position : 0;
-    if (!remove_recording(folder, name)) {
+    if (!progress_peek(progress_path, &progress) || progress.position > samples) {
+        progress = PROGRESS_NONE;
+    }
+    uint64_t left = samples - progress.position;
+    bool is_copied = pusher_copy(pusher, path);
+    if (!remove_recording(pusher, folder, name)) {
         return false;
     }
     pusher_count(pusher, samples, &progress);
     pusher->totals.given_up++;
     pusher->totals.given_up_samples += left;
-    (void)complain("%s: given up: %" PRIu64 " of %" PRIu64 " samples were not sent: %s; %" PRIu64
+    (void)complain("%s: given up: %" PRIu64 " of %" PRIu64 " samples were not sent%s: %s; %" PRIu64
                    " recordings with %" PRIu64 " samples were given up since this run began",
-                   name, left, samples, reason, pusher->totals.given_up,
-                   pusher->totals.given_up_samples);
+                   name, left, samples, is_copied ? "" : ", and it was not copied", reason,
+                   pusher->totals.given_up, pusher->totals.given_up_samples);
     folder->is_lost =
         folder->is_lost || (folder->current != NULL && strcmp(name, folder->current) == 0);
     return true;
@@ -169,27 +175,53 @@ static bool on_wait(struct pusher *pusher, void *userdata)
     return !folder->is_lost;
 }
 
-/* Sends one recording. False: it has to be tried again later. */
-static bool send_one(struct pusher *pusher, struct folder *folder, const char *name)
+/* Counts what the recording has come to that was sent last. */
+static void count(struct pusher *pusher)
+{
+    pusher_count(pusher, pusher->sent_samples, &pusher->sent);
+}
+
+/* Sends one recording. PUSH_SETTLED: it is not there any more. */
+static enum push_result send_one(struct pusher *pusher, struct folder *folder, const char *name)
 {
     char path[PATH_BYTES];
     char progress_path[PATH_BYTES];
     if (!make_path(folder, name, "", path) ||
-        !make_path(folder, name, PROGRESS_ENDING, progress_path)) {
-        (void)complain("%s: the name is too long", name);
-        return false;
+        !make_path(folder, name, PUSH_PROGRESS_ENDING, progress_path)) {
+        pusher_complain_once(pusher, "a name in the folder is too long");
+        return PUSH_FAILED;
     }
     folder->current = name;
     folder->is_lost = false;
     enum push_result result = pusher_send(pusher, path, progress_path, PATIENCE_S);
     folder->current = NULL;
     if (result == PUSH_SETTLED) {
-        return remove_recording(folder, name);
+        if (!pusher_is_same(pusher, path) || !remove_recording(pusher, folder, name)) {
+            return PUSH_FAILED;
+        }
+        count(pusher);
+        pusher->totals.recordings++;
+    } else if (result == PUSH_BROKEN) {
+        bool is_gone = give_up(pusher, folder, name, "it is no recording that can be sent");
+        return is_gone ? PUSH_SETTLED : PUSH_FAILED;
     }
-    if (result == PUSH_BROKEN) {
-        return give_up(pusher, folder, name, "it is no recording that can be sent");
+    return folder->is_lost ? PUSH_SETTLED : result;
+}
+
+/* Sends each recording once. PUSH_LATER: the run was stopped, or the store refuses the sender. */
+static enum push_result send_round(struct pusher *pusher, struct folder *folder,
+                                   const struct names *names)
+{
+    enum push_result result = PUSH_FAILED;
+    for (int i = 0; i < names->count; i++) {
+        enum push_result of_one = send_one(pusher, folder, names->entries[i]->d_name);
+        if (of_one == PUSH_LATER) {
+            count(pusher);
+            return PUSH_LATER;
+        }
+        result = of_one == PUSH_SETTLED ? PUSH_SETTLED : result;
     }
-    return folder->is_lost;
+    return result;
 }
 
 /* Removes what was noted of recordings that are not there any more. */
@@ -200,12 +232,12 @@ static void remove_orphans(const struct folder *folder)
     DIR *open = opendir(folder->path);
     for (struct dirent *entry = NULL; open != NULL && (entry = readdir(open)) != NULL;) {
         struct stat status;
-        if (!ends_in(entry->d_name, PROGRESS_ENDING) ||
+        if (!ends_in(entry->d_name, PUSH_PROGRESS_ENDING) ||
             !make_path(folder, entry->d_name, "", path)) {
             continue;
         }
         (void)snprintf(recording_path, sizeof recording_path, "%.*s",
-                       (int)(strlen(path) - strlen(PROGRESS_ENDING)), path);
+                       (int)(strlen(path) - strlen(PUSH_PROGRESS_ENDING)), path);
         if (lstat(recording_path, &status) < 0 && errno == ENOENT) {
             (void)unlink(path);
         }
@@ -223,18 +255,19 @@ bool pusher_send_folder(struct pusher *pusher, const char *path, const struct pu
     pusher->on_wait = on_wait;
     pusher->userdata = &folder;
     remove_orphans(&folder);
-    while (!pusher_is_stopped()) {
+    for (;;) {
         cleanup_(names_done) struct names names = {.count = 0};
         keep_limits(pusher, &folder);
         if (!list(&folder, &names)) {
             return false;
         }
-        if (names.count == 0) {
-            return true;
+        enum push_result result =
+            names.count == 0 ? PUSH_SETTLED : send_round(pusher, &folder, &names);
+        if (names.count == 0 || result == PUSH_LATER) {
+            return names.count == 0;
         }
-        if (!send_one(pusher, &folder, names.entries[0]->d_name)) {
+        if (result == PUSH_FAILED) {
             (void)pusher_wait(pusher, 0);
         }
     }
-    return false;
 }

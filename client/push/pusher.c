@@ -22,17 +22,27 @@
 #define WAIT_FIRST_NS (NS_PER_S / 4)
 #define WAIT_TRIES    8 /* 64 s; it is not doubled after that */
 
-static volatile sig_atomic_t is_stopped;
+/* A signal between a look for it and the sleep is seen this late. */
+#define NAP_NS NS_PER_S
+
+static volatile sig_atomic_t stopped_by; /* the signal; 0: none has come */
 
 static void on_signal(int number)
 {
-    (void)number;
-    is_stopped = 1;
+    stopped_by = number;
 }
 
 bool pusher_is_stopped(void)
 {
-    return is_stopped != 0;
+    return stopped_by != 0;
+}
+
+void pusher_end_by_signal(void)
+{
+    if (pusher_is_stopped()) {
+        (void)signal(stopped_by, SIG_DFL);
+        (void)raise(stopped_by);
+    }
 }
 
 /* No core has what the headers say, and no other process of the user reads it. */
@@ -124,9 +134,11 @@ static uint64_t random_below(uint64_t limit)
 /* Sleeps until a time of CLOCK_BOOTTIME, or a signal. */
 static void sleep_until(uint64_t end_ns)
 {
-    const struct timespec end = clock_timespec(end_ns);
-    while (!pusher_is_stopped() &&
-           clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &end, NULL) != 0) {
+    uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+    while (!pusher_is_stopped() && now_ns < end_ns) {
+        const struct timespec next = clock_timespec(min_u64(end_ns, now_ns + NAP_NS));
+        (void)clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &next, NULL);
+        now_ns = clock_ns(CLOCK_BOOTTIME);
     }
 }
 
@@ -149,6 +161,19 @@ void pusher_complain(struct pusher *pusher, const char *text)
         (void)complain("%s", text);
         (void)snprintf(pusher->last_text, sizeof pusher->last_text, "%s", text);
     }
+}
+
+void pusher_complain_once(struct pusher *pusher, const char *text)
+{
+    char begin[sizeof pusher->said[0]];
+    (void)snprintf(begin, sizeof begin, "%s", text);
+    for (size_t i = 0; i < pusher->said_count && i < PUSHER_SAID_MAX; i++) {
+        if (strcmp(pusher->said[i], begin) == 0) {
+            return;
+        }
+    }
+    (void)complain("%s", text);
+    memcpy(pusher->said[pusher->said_count++ % PUSHER_SAID_MAX], begin, sizeof begin);
 }
 
 void pusher_count(struct pusher *pusher, uint64_t samples, const struct progress *progress)

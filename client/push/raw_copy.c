@@ -48,6 +48,27 @@ static int copy_bytes(int from, int into, uint64_t *ret_bytes)
     return fsync(into) < 0 ? -errno : 0;
 }
 
+/* Whether the file under that name has the same bytes. */
+static bool is_copied(int from, int folder, const char *name)
+{
+    char ours[COPY_BYTES];
+    char theirs[COPY_BYTES];
+    cleanup_(closep) int there =
+        openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    off_t at = 0;
+    for (;;) {
+        ssize_t got = pread(from, ours, sizeof ours, at);
+        if (there < 0 || got < 0 || pread(there, theirs, sizeof theirs, at) != got ||
+            memcmp(ours, theirs, (size_t)got) != 0) {
+            return false;
+        }
+        if (got == 0) {
+            return true;
+        }
+        at += got;
+    }
+}
+
 /* Copies into a folder that is open, under a name that is not there yet. */
 static int copy_into(int from, int folder, const char *name, uint64_t *ret_bytes)
 {
@@ -59,7 +80,7 @@ static int copy_into(int from, int folder, const char *name, uint64_t *ret_bytes
         return -errno;
     }
     int r = copy_bytes(from, into, ret_bytes);
-    if (r == 0 && renameat(folder, temporary, folder, name) < 0) {
+    if (r == 0 && (renameat(folder, temporary, folder, name) < 0 || fsync(folder) < 0)) {
         r = -errno;
     }
     if (r < 0) {
@@ -71,7 +92,6 @@ static int copy_into(int from, int folder, const char *name, uint64_t *ret_bytes
 int raw_copy(const char *path, const char *folder, const char *host, uint64_t *ret_bytes,
              struct fault *reterr)
 {
-    struct stat source;
     struct stat there;
     char host_name[NAME_BYTES];
     const char *slash = strrchr(path, '/');
@@ -79,13 +99,13 @@ int raw_copy(const char *path, const char *folder, const char *host, uint64_t *r
     name_folder(host, host_name);
     *ret_bytes = 0;
     cleanup_(closep) int from = open(path, O_RDONLY | O_CLOEXEC);
-    if (from < 0 || fstat(from, &source) < 0) {
+    if (from < 0) {
         return fault_set(reterr, errno, "%s cannot be opened: %s", path, strerror(errno));
     }
     cleanup_(closep) int above = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (above < 0 || (mkdirat(above, host_name, 0750) < 0 && errno != EEXIST)) {
-        return fault_set(reterr, errno, "%s: no folder can be made there: %s", folder,
-                         strerror(errno));
+        return fault_set(reterr, errno, "%s: no folder can be made there: %s%s", folder,
+                         strerror(errno), errno == ENOENT ? "; make it first" : "");
     }
     cleanup_(closep) int into =
         openat(above, host_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -94,7 +114,7 @@ int raw_copy(const char *path, const char *folder, const char *host, uint64_t *r
                          strerror(errno));
     }
     if (fstatat(into, name, &there, AT_SYMLINK_NOFOLLOW) == 0) {
-        return S_ISREG(there.st_mode) && there.st_size == source.st_size
+        return S_ISREG(there.st_mode) && is_copied(from, into, name)
                    ? 0
                    : fault_set(reterr, EEXIST, "%s/%s/%s: there is another file of that name",
                                folder, host_name, name);

@@ -247,6 +247,11 @@ struct transport *transport_free(struct transport *transport)
     return NULL;
 }
 
+const char *transport_url(const struct transport *transport)
+{
+    return transport->url;
+}
+
 /* Compresses a message. Returns its bytes then, or 0: there is no memory. */
 static size_t pack(struct transport *transport, const uint8_t *bytes, size_t size_bytes)
 {

@@ -39,6 +39,9 @@ struct transport;
 int transport_new(const struct push_target *target, struct transport **ret, struct fault *reterr);
 struct transport *transport_free(struct transport *transport);
 
+/* The address with its path. Borrowed. */
+const char *transport_url(const struct transport *transport);
+
 /* Posts a message (borrowed). Returns 0, or -ENOMEM. */
 int transport_post(struct transport *transport, const uint8_t *bytes, size_t size_bytes,
                    struct answer *ret);

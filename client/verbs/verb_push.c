@@ -16,12 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RECORDINGS_MAX   ((size_t)1024)
-#define PATH_BYTES       ((size_t)4096)
-#define PROGRESS_ENDING  ".push"
-#define WINDOW_S_DEFAULT 15
-#define WINDOW_S_MAX     3600
-#define SECONDS_MAX      (UINT64_C(10) * 365 * 86400)
+#define RECORDINGS_MAX    ((size_t)1024)
+#define PATH_BYTES        ((size_t)4096)
+#define WINDOW_S_DEFAULT  15
+#define WINDOW_S_MAX      3600
+#define TIMEOUT_S_MAX     86400
+#define REQUEST_BYTES_MAX (UINT64_C(1) << 30)
+#define SECONDS_MAX       (UINT64_C(10) * 365 * 86400)
 /* What Grafana Pyroscope takes, less a tenth for what it adds. */
 #define SAMPLES_DEFAULT 16000
 #define FRAMES_MAX      1000
@@ -75,32 +76,59 @@ static bool read_amount(const char *text, const char *letters, const uint64_t *f
     return options_number(digits, UINT64_MAX / factor, ret) && (*ret *= factor) > 0;
 }
 
+static bool read_bytes(const char *text, uint64_t *ret)
+{
+    static const uint64_t factors[] = {1, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30};
+    return read_amount(text, "BKMG", factors, ret);
+}
+
 static int take_bytes(const struct command_line *line, const struct verb_option *option,
                       const char *value, void *into)
 {
-    static const uint64_t factors[] = {1, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30};
-    return read_amount(value, "BKMG", factors, into)
+    return read_bytes(value, into)
                ? EXIT_DONE
                : options_refuse(line, "--%s: '%s': is no number of bytes; such as 500M or 2G",
                                 option->name, value);
 }
 
+static bool read_seconds(const char *text, uint64_t max, uint64_t *ret)
+{
+    static const uint64_t factors[] = {1, 60, 3600, 86400};
+    return read_amount(text, "smhd", factors, ret) && *ret <= max;
+}
+
 static int take_seconds(const struct command_line *line, const struct verb_option *option,
                         const char *value, void *into)
 {
-    static const uint64_t factors[] = {1, 60, 3600, 86400};
-    return read_amount(value, "smhd", factors, into) && *(uint64_t *)into <= SECONDS_MAX
+    return read_seconds(value, SECONDS_MAX, into)
                ? EXIT_DONE
                : options_refuse(line, "--%s: '%s': is no time; such as 30s, 5m, 24h or 7d",
                                 option->name, value);
 }
 
+static int take_timeout(const struct command_line *line, const struct verb_option *option,
+                        const char *value, void *into)
+{
+    return read_seconds(value, TIMEOUT_S_MAX, into)
+               ? EXIT_DONE
+               : options_refuse(line, "--%s: '%s': is no time from 1s to 1d", option->name, value);
+}
+
 static int take_window(const struct command_line *line, const struct verb_option *option,
                        const char *value, void *into)
 {
-    return take_seconds(line, option, value, into) == EXIT_DONE && *(uint64_t *)into <= WINDOW_S_MAX
+    return read_seconds(value, WINDOW_S_MAX, into)
                ? EXIT_DONE
                : options_refuse(line, "--%s: '%s': is no time from 1s to 1h", option->name, value);
+}
+
+static int take_request_bytes(const struct command_line *line, const struct verb_option *option,
+                              const char *value, void *into)
+{
+    return read_bytes(value, into) && *(uint64_t *)into <= REQUEST_BYTES_MAX
+               ? EXIT_DONE
+               : options_refuse(line, "--%s: '%s': is no number of bytes up to 1G", option->name,
+                                value);
 }
 
 static int take_samples(const struct command_line *line, const struct verb_option *option,
@@ -131,7 +159,7 @@ static const struct verb_option options[] = {
      AT(target.ca_path), 0},
     {0, "proxy", "URL", "as the environment has it (http_proxy, no_proxy)", options_text,
      AT(target.proxy), 0},
-    {0, "timeout", "TIME", "of one request (30s)", take_seconds, AT(target.timeout_s), 0},
+    {0, "timeout", "TIME", "of one request (30s)", take_timeout, AT(target.timeout_s), 0},
     {0, "patience", "TIME", "how long the store may take nothing (5m)", take_seconds,
      AT(patience_s), 0},
     {0, "no-gzip", NULL, "requests are not compressed", options_flag, AT(target.is_plain), 0},
@@ -143,7 +171,7 @@ static const struct verb_option options[] = {
      AT(labels), 0, label_name},
     {0, "window", "TIME", "a profile's samples are of so long (15s)", take_window, AT(window_s), 0},
     {0, "max-samples", "N", "of a profile (16000)", take_samples, AT(samples_max), 0},
-    {0, "max-bytes", "SIZE", "of a request, before it is compressed (3840K)", take_bytes,
+    {0, "max-bytes", "SIZE", "of a request, before it is compressed (3840K)", take_request_bytes,
      AT(bytes_max), 0},
     OPTION_JSON(AT(is_json)),
     {.help = "A folder of recordings:"},
@@ -271,7 +299,8 @@ static bool send_file(struct pusher *pusher, const struct push_request *request,
     char progress_path[PATH_BYTES];
     const char *kept = request->progress_path;
     if (kept == NULL && strcmp(path, "-") != 0 && request->target.url != NULL) {
-        int bytes = snprintf(progress_path, sizeof progress_path, "%s%s", path, PROGRESS_ENDING);
+        int bytes =
+            snprintf(progress_path, sizeof progress_path, "%s%s", path, PUSH_PROGRESS_ENDING);
         if (bytes < 0 || (size_t)bytes >= sizeof progress_path) {
             (void)complain("%s: the name is too long", path);
             return false;
@@ -322,8 +351,11 @@ int verb_push(int argc, char **argv)
         print_totals(totals, &request.target);
     }
     if (request.folder != NULL) {
+        (void)fflush(stdout);
+        pusher_end_by_signal(); /* to a service manager that stops it, that is no failure */
         return is_done ? EXIT_DONE : EXIT_FAILED; /* what is lost has been said, and is no more */
     }
-    return is_done && totals->rejected_samples + totals->partly_samples == 0 ? EXIT_DONE
-                                                                             : EXIT_FAILED;
+    bool is_all = totals->rejected_samples + totals->partly_samples == 0 &&
+                  (request.target.url == NULL || unsent(totals) == 0);
+    return is_done && is_all ? EXIT_DONE : EXIT_FAILED;
 }

@@ -91,6 +91,8 @@ def decode(body):
         if first(location, 1) >= len(mappings):
             raise ValueError("a location is in no mapping")
     frames = [sum((lines[number] for number in numbers(stack[1])), []) for stack in stacks]
+    if max(map(len, frames)) > FRAMES_MAX:
+        raise ValueError("too many frames in a stack")
     pairs = [(strings[first(row, 1)], any_value(first(row, 2, b""))) for row in attributes]
     profiles = []
     for resource_profiles in map(fields, request[1]):
@@ -233,10 +235,8 @@ class Store:
         if max(times) - min(times) > WINDOW_NS or max(times) // WINDOW_NS != min(times) // WINDOW_NS:
             raise ValueError("samples of more than 15 s")
         for profile in profiles:
-            if sum(len(sample["times"]) for sample in profile["samples"]) > SAMPLES_MAX:
+            if sum(max(len(sample["times"]), 1) for sample in profile["samples"]) > SAMPLES_MAX:
                 raise ValueError("too many samples in a profile")
-            if any(len(sample["frames"]) > FRAMES_MAX for sample in profile["samples"]):
-                raise ValueError("too many frames in a stack")
         return profiles
 
     def take(self, profiles):

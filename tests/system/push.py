@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What push.sh says: push.py PROFCTL MAKER FOLDER, where FOLDER has cert.pem and other_cert.pem, with their keys."""
-import collections, faulthandler, gzip, json, os, re, shutil, signal, socket, subprocess, sys, threading, time
+import collections, faulthandler, gzip, json, os, re, resource, shutil, signal, socket, subprocess, sys, threading, time
 from recording_maker import Recording, SESSION, SYMBOLS, BOOKS, PROCESSES
 import otlp_store
 from otlp_store import Store, says
@@ -26,12 +26,12 @@ def expect(what, found, wanted):
 
 # Beside the clock, in recordings that have other events.
 EVENTS = [{"event": "cpu-clock", "unit": "ns"}, {"event": "page-faults", "unit": "faults", "period": 100},
-          {"event": "off-cpu", "unit": "ns"}, {"event": "never", "unit": "events"}]
+          {"event": "off-cpu", "unit": "ns"}, {"event": "context-switches", "unit": "switches"}, {"event": "never", "unit": "events"}]
 
 
 def make(path, samples, seconds=60, host="web1", session="s", began=BEGAN, stack=None, kernel=None, events=False):
     """A recording of so many samples over that time, of a service, a container and two programs. With events, behind each
-    sample is one of 100 page faults, and one of a wait of 1000 ns and one more each time."""
+    sample is one of 100 page faults, one of a wait of 1000 ns and one more each time, and one of a switch."""
     recording = Recording()
     boot = 5 * 10**12
     recording.data(SESSION, {"session": session, "host": host, "kernel": "6.1", "created_boot_ns": str(boot),
@@ -53,7 +53,7 @@ def make(path, samples, seconds=60, host="web1", session="s", began=BEGAN, stack
         recording.time_ns = boot + i * step - 1000
         user = stack(i) if stack else [0x10010 + (i % FUNCTIONS) * 0x100, 0x10010]
         recording.stack(100 + i % 4, user, kernel)
-        for number, weight in ((1, 1), (2, 1000 + i)) if events else ():
+        for number, weight in ((1, 1), (2, 1000 + i), (3, 1)) if events else ():
             recording.event(100 + i % 4, number, weight, user, kernel)
     recording.data(BOOKS, {"period_ns": PERIOD_NS, "total": {"expected": samples, "received": samples, "kept": samples}})
     recording.write(MAKER, path)
@@ -163,7 +163,7 @@ def check_moods():
     store.close()
     store = Store()
     totals, said = push(path, "--to", store.url, "--progress", path_of("p4"), status=1)
-    if "is about another recording, store" not in said:
+    if "is about another recording or store" not in said:
         complain("another store", said)
     store.close()
 
@@ -222,33 +222,35 @@ def check_events():
     """Events beside the clock are sent too, in profiles of their own type; a run that ends within them goes on there."""
     count = 4000
     path = make(path_of("events.fxt"), count, events=True)
-    wanted = {"samples": count, "page-faults": 100 * count, "off_cpu": sum(range(1000, 1000 + count))}
-    for refused_at in (None, 0, 3, 6, 11):
+    wanted = {"samples": count, "page-faults": 100 * count, "off_cpu": sum(range(1000, 1000 + count)), "context-switches": count}
+    for refused_at in (None, 0, 3, 6, 15):
         store = Store([] if refused_at is None else [None] * refused_at + [says(403, "no")])
         if refused_at is not None:
             totals, said = push(path, "--to", store.url, status=1)
-            expect(f"refused at {refused_at}", (totals["samples"], totals["accepted_samples"]), (3 * count, refused_at * 1000))
+            expect(f"refused at {refused_at}", (totals["samples"], totals["accepted_samples"]), (4 * count, refused_at * 1000))
         totals, said = push(path, "--to", store.url)
-        expect(f"{refused_at}: samples", (totals["samples"], totals["accepted_samples"]), (3 * count, 3 * count))
+        expect(f"{refused_at}: samples", (totals["samples"], totals["accepted_samples"]), (4 * count, 4 * count))
         expect(f"{refused_at}: types", dict(store.totals()), wanted)
-        expect(f"{refused_at}: said", f"{refused_at}000 of 12000 samples were sent before" in said, bool(refused_at))
+        expect(f"{refused_at}: said", f"{refused_at}000 of 16000 samples were sent before" in said, bool(refused_at))
         os.unlink(path + ".push")
-        check_store(f"{refused_at}: events", store, count)
-    for event, name in (("page-faults", "page-faults"), ("off-cpu", "off_cpu")):
+        check_store(f"{refused_at}: events", store, 2 * count)  # the clock's and the switches' have times
+    for event, name in (("page-faults", "page-faults"), ("off-cpu", "off_cpu"), ("cs", "context-switches")):
         report = subprocess.run([PROFCTL, "report", "--json", "-n", "0", "--event", event, path], capture_output=True, check=True).stdout
         expect(f"report --event {event}", sum(row["self"] for row in json.loads(report)["rows"]), wanted[name])
 
+    # Of each event 4 windows of 250 samples for each of 4 services, in profiles of 100 at most.
     store = Store()
     folder = path_of("events")
     os.mkdir(folder)
     shutil.copy(path, folder)
     totals, _ = push("--folder", folder, "--to", store.url, "--labels", "thread", "--max-samples", "100")
-    expect("a folder", (totals["accepted_samples"], dict(store.totals()), os.listdir(folder)), (3 * count, wanted, []))
-    check_store("a folder of events", store, count)
+    expect("a folder", (totals["accepted_samples"], dict(store.totals()), os.listdir(folder)), (4 * count, wanted, []))
+    expect("profiles of 100 samples", len(store.profiles), 4 * 4 * 4 * 3)
+    check_store("a folder of events", store, 2 * count)
     shutil.copy(path, folder)
     os.utime(os.path.join(folder, "events.fxt"), (1, 1))
     totals, said = push("--folder", folder, "--to", store.url)
-    expect("given up", "events.fxt: given up: 12000 of 12000 samples were not sent" in said, True)
+    expect("given up", "events.fxt: given up: 16000 of 16000 samples were not sent" in said, True)
 
     # Standard input is read once.
     store = Store()
@@ -258,6 +260,40 @@ def check_events():
     if "cannot be read twice, so samples of page-faults and other events are not sent; name a file" not in done.stderr:
         complain("standard input", done.stderr)
     check_store("standard input", store, count)
+
+    # What is of no event that the session names is said, and no total has it.
+    recording = Recording()
+    recording.data(SESSION, {"session": "s", "created_boot_ns": "0", "created_realtime_ns": str(BEGAN), "config": {"sample_period_ns": PERIOD_NS},
+                             "events": EVENTS[:2]})
+    recording.stack(100, [0x10010])
+    for number in (1, 2, 2):
+        recording.event(100, number, 1, [0x10010])
+    recording.write(MAKER, path_of("nameless.fxt"))
+    store = Store()
+    totals, said = push(path_of("nameless.fxt"), "--to", store.url, status=1)
+    expect("nameless", (totals["samples"], totals["accepted_samples"], totals["unsent_samples"]), (4, 2, 2))
+    if "2 samples are not sent: they are of no event that the recording names" not in said:
+        complain("nameless", said)
+    store.close()
+
+
+def check_names():
+    """Services of one name are different profiles, and so are the first requests of two files of one session."""
+    recording = Recording()
+    recording.data(SESSION, {"session": "s", "created_boot_ns": "0", "created_realtime_ns": str(BEGAN),
+                             "config": {"sample_period_ns": PERIOD_NS}})
+    for pid, owner in enumerate(({"unit": "dbus.service"}, {"unit": "user@7.service", "user_unit": "dbus.service"}, {"unit": "dbus"}), 1):
+        recording.data(PROCESSES, {"pid": pid, "boot_ts_ns": "0", "uid": 7, **owner})
+        recording.stack(pid, [0x10010])
+    recording.write(MAKER, path_of("names.fxt"))
+    recording.lines = [line for line in recording.lines if not line.startswith("stack")]
+    for pid in (1, 2, 3):
+        recording.stack(pid, [0x10010])
+    recording.write(MAKER, path_of("later.fxt"))
+    store = Store()
+    push(path_of("names.fxt"), path_of("later.fxt"), "--to", store.url)
+    expect("services of one name", [p["service"] for p in store.profiles], ["dbus"] * 6)
+    check_store("services of one name", store, 6)
 
 
 def check_limits():
@@ -294,6 +330,14 @@ def check_limits():
     totals, _ = push(path, "--to", store.url)
     expect("a store of small requests", totals["accepted_samples"], 4000)
     check_store("a store of small requests", store, 4000)
+    # A run that ends within goes on in requests of that size: what is sent again has the same ids.
+    store = Store([small, None, lambda handler, request: store.take(request) or child.kill() or time.sleep(1) or True], rule=small)
+    child = subprocess.Popen([PROFCTL, "push", path, "--to", store.url, "--progress", path_of("p413")], stderr=subprocess.DEVNULL)
+    child.wait()
+    totals, _ = push(path, "--to", store.url, "--progress", path_of("p413"))
+    unique = {p["id"]: sum(len(s["times"]) for s in p["samples"]) for p in store.profiles}
+    expect("a store of small requests, in two runs", (totals["accepted_samples"], sum(unique.values()), len(store.twice()) > 0), (4000, 4000, True))
+    store.close()
     store = Store(rule=says(413, "none"))
     totals, said = push(make(path_of("none.fxt"), 3), "--to", store.url, status=1)
     expect("a store of none", (totals["rejected_samples"], said.count("HTTP 413: none")), (3, 3))
@@ -375,6 +419,16 @@ def check_secrets():
         _, said = push(path, "--to", store.url, "--headers", headers, "--progress", path_of("sp"), status=1)
         if any(part in said for part in (SECRET, SECRET[:8])) or hidden not in said:
             complain("an echo of credentials", said)
+    # Many of them, which are cut within one.
+    long_secret = "".join(chr(97 + i * i % 26) for i in range(3000))
+    with open(path_of("long"), "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(f"Authorization: {long_secret}")
+    for times in (3, 30):
+        store.script = [lambda handler, request: handler.answer(401, (long_secret * times).encode(), kind="text/plain")]
+        _, said = push(path, "--to", store.url, "--headers", path_of("long"), "--progress", path_of("sp2"), status=1)
+        shown = said.split("HTTP 401", 1)[1].replace("[hidden]", "")
+        if any(shown[i:i + 6] in long_secret for i in range(len(shown) - 6)):
+            complain("an echo that is cut", said)
     store.script = [looks]
     child = subprocess.Popen([PROFCTL, "push", path, "--to", store.url, "--headers", headers, "--raw", FOLDER],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -388,7 +442,7 @@ def check_secrets():
     for root, _, names in os.walk(FOLDER):
         for name in names:
             file = os.path.join(root, name)
-            if os.path.isfile(file) and file not in (headers, path_of("wrong")) and SECRET.encode() in open(file, "rb").read():
+            if os.path.isfile(file) and file not in (headers, path_of("wrong"), path_of("long")) and SECRET.encode() in open(file, "rb").read():
                 complain("credentials", f"are in {file}")
     # An address with a password is refused, and not repeated; no redirection takes headers elsewhere.
     for option in ("--to", "--proxy"):
@@ -403,10 +457,11 @@ def check_secrets():
         complain("a redirection", said)
     elsewhere.close()
     # What is no store is not taken for one.
-    store.script = [lambda handler, request: handler.answer(200, b"<html>welcome</html>", kind="text/html")]
-    _, said = push(path, "--to", store.url, "--progress", path_of("p6"), status=1)
-    if "the answer is not one of OTLP" not in said:
-        complain("a page", said)
+    for body, kind in ((b"<html>welcome</html>", "text/html"), (b"", "text/html"), (b'{"error":"no such route"}', "application/json")):
+        store.script = [lambda handler, request: handler.answer(200, body, kind=kind)]
+        totals, said = push(path, "--to", store.url, "--progress", path_of("p6"), status=1)
+        if "the answer is not one of OTLP" not in said or totals["accepted_samples"]:
+            complain(f"a page {body}", said)
     store.script = [lambda handler, request: handler.answer(
         200, b'{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"no \\u001b[31m"}}', kind="application/json")]
     totals, said = push(path, "--to", store.url, "--progress", path_of("p7"), status=1)
@@ -494,7 +549,7 @@ def check_folder():
                               "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while len(os.listdir(folder)) > 8:
         time.sleep(0.05)
-    make(os.path.join(folder, "web-20260131T000000Z.fxt.gz"), 500, session="late")
+    os.rename(make(path_of("late.fxt.gz"), 500, session="late"), os.path.join(folder, "web-20260131T000000Z.fxt.gz"))
     while os.path.exists(os.path.join(folder, list(sizes)[5])):
         time.sleep(0.05)
     store = Store(port=number)
@@ -516,6 +571,7 @@ def check_folder():
     for name, content in (("0bad.fxt", b"no recording"), ("notes.txt", b"x"), (".hidden.fxt", b"x"), ("gone.fxt.push", b"x")):
         with open(os.path.join(folder, name), "wb") as file:
             file.write(content)
+    os.utime(os.path.join(folder, "0bad.fxt"), (time.time() - 601,) * 2)
     store = Store()
     totals, said = push("--folder", folder, "--to", store.url, "--keep-age", "1d")
     expect("odd files", (totals["given_up_recordings"], totals["given_up_samples"], sorted(os.listdir(folder))),
@@ -525,6 +581,139 @@ def check_folder():
     check_store("odd files", store, 1000)
 
 
+def check_folder_faults():
+    """What fails by itself keeps no other waiting; a sum is made once; a refusal ends the run, and so does SIGTERM."""
+    folder, raw = day(path_of("faults"), 4), path_of("no_bucket")
+    names = sorted(os.listdir(folder))
+    for name, content in ((names[0], bytes(1024)), (names[1], b"profctl push 2 position 9 accepted")):
+        with open(os.path.join(folder, name + ".push"), "wb") as file:
+            file.write(content)
+    os.mkdir(os.path.join(folder, "folder.fxt"))
+    os.mkfifo(os.path.join(folder, "pipe.fxt"))
+    store = Store()
+    child = subprocess.Popen([PROFCTL, "push", "--folder", folder, "--to", store.url, "--json"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    while len(os.listdir(folder)) > 2:
+        time.sleep(0.05)
+    os.unlink(os.path.join(folder, "pipe.fxt"))
+    out, said = child.communicate(timeout=60)
+    totals = json.loads(out)
+    expect("damaged files of progress", (totals["accepted_samples"], totals["samples"], os.listdir(folder)), (2000, 2000, ["folder.fxt"]))
+    expect("what is said of them", said.count("has a file of what was sent that says nothing; it is sent from its beginning"), 2)
+    check_store("damaged files of progress", store, 2000)
+
+    # The bucket is away: all is sent once, and leaves when it is back.
+    folder, store = day(path_of("uncopied"), 3), Store()
+    child = subprocess.Popen([PROFCTL, "push", "--folder", folder, "--to", store.url, "--raw", raw, "--json"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while store.sample_count() < 1500:
+        time.sleep(0.05)
+    time.sleep(1)
+    expect("without a bucket", len([name for name in os.listdir(folder) if name.endswith(".gz")]), 3)
+    os.mkdir(raw)
+    out, said = child.communicate(timeout=60)
+    totals = json.loads(out)
+    expect("with it", (totals["samples"], totals["accepted_samples"], totals["recordings"], os.listdir(folder)), (1500, 1500, 3, []))
+    expect("no folder", said.count("no folder can be made there"), 1)
+    check_store("a bucket that came later", store, 1500)
+
+    # One that the sender may not read is no broken one, and stays.
+    folder, store = day(path_of("unreadable"), 2), Store()
+    first, second = (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+    if os.geteuid() == 0:
+        os.chmod(first, 0o600)
+        os.chown(folder, 65534, 65534)
+        os.chmod(FOLDER, 0o755)
+        child = subprocess.Popen([PROFCTL, "push", "--folder", folder, "--to", store.url, "--json"], user=65534, group=65534,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while os.path.exists(second):
+            time.sleep(0.05)
+        time.sleep(1)
+        child.send_signal(signal.SIGTERM)
+        out, said = child.communicate()
+        totals = json.loads(out)
+        expect("unreadable", (child.returncode, totals["accepted_samples"], totals["given_up_recordings"], os.path.exists(first)),
+               (-signal.SIGTERM, 500, 0, True))
+        expect("unreadable: said", (said.count("Permission denied"), "given up" in said), (1, False))
+    check_store("unreadable", store, 500 if os.geteuid() == 0 else 0)
+
+    # Another recording comes under the name of one that is sent, of the same size: it is sent too, and copied.
+    folder, store = day(path_of("replaced"), 1), Store()
+    name = os.listdir(folder)[0]
+    other = make(path_of("replacement.fxt.gz"), 500, session="hour9", began=BEGAN + 9 * 3600 * 10**9)
+
+    def replace(handler, request):
+        os.rename(other, os.path.join(folder, name))
+        return False
+
+    store.script = [replace]
+    totals, said = push("--folder", folder, "--to", store.url)
+    expect("replaced", (totals["accepted_samples"], os.listdir(folder), len(store.twice())), (500, [], 0))
+    expect("both", sorted({p["time_ns"] // 10**9 // 3600 - BEGAN // 10**9 // 3600 for p in store.profiles}), [0, 9])
+    check_store("replaced", store, 1000)
+    store = Store()
+    os.mkdir(path_of("copies"))
+    for session, status, words in (("a", 0, ""), ("a", 0, ""), ("b", 1, "there is another file of that name")):
+        path = make(path_of("copied.fxt"), 500, session=session)
+        _, said = push(path, "--raw", path_of("copies"), status=status)
+        expect(f"a copy of {session}", words in said, True)
+    store.close()
+
+    # One that is being written is sent when it is whole; what stays cut is sent as far as it goes.
+    folder, store = day(path_of("growing"), 2), Store()
+    slow, other = (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+    whole = gzip.decompress(open(slow, "rb").read())
+    os.unlink(slow)
+    slow = slow[:-3]
+    cut = os.path.join(folder, "cut.fxt")
+    for path, content in ((slow, whole), (cut, open(make(path_of("to_cut.fxt"), 500, session="cut"), "rb").read())):
+        with open(path, "wb") as file:
+            file.write(content[:len(content) // 2 + 3])
+    os.utime(cut, (time.time() - 601,) * 2)
+    child = subprocess.Popen([PROFCTL, "push", "--folder", folder, "--to", store.url, "--json"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    while os.path.exists(other) or os.path.exists(cut):
+        time.sleep(0.05)
+    time.sleep(1)
+    expect("what is being written", os.listdir(folder), [os.path.basename(slow)])
+    with open(slow, "ab") as file:
+        file.write(whole[len(whole) // 2 + 3:])
+    out, said = child.communicate(timeout=60)
+    totals = json.loads(out)
+    expect("when it is whole", (totals["recordings"], os.listdir(folder)), (3, []))
+    expect("its samples", totals["accepted_samples"] > 1000, True)
+    expect("what is said of it", (said.count("is not whole; it is left until it is"), said.count("cut.fxt is not whole; sending")), (1, 1))
+    check_store("what is being written", store, totals["accepted_samples"])
+
+    folder, store = day(path_of("refused"), 3), Store([None, None, says(403, "no such tenant")])
+    totals, said = push("--folder", folder, "--to", store.url, "--max-samples", "50", status=1)
+    expect("refused", (totals["accepted_samples"], totals["samples"], store.request_count), (250, 500, 3))
+    expect("refused: said", said.count("HTTP 403: no such tenant"), 1)
+    totals, _ = push("--folder", folder, "--to", store.url, "--max-samples", "50")
+    expect("let in", (totals["accepted_samples"], os.listdir(folder)), (1500, []))
+    check_store("refused, then let in", store, 1500)
+
+    # Where it cannot be noted what was sent, nothing is.
+    def no_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+    store = Store()
+    done = subprocess.run([PROFCTL, "push", make(path_of("unnoted.fxt"), 10), "--to", store.url], capture_output=True, text=True, preexec_fn=no_files)
+    expect("a full disk", (done.returncode, store.request_count), (1, 0))
+    if "unnoted.fxt.push cannot be written: File too large" not in done.stderr:
+        complain("a full disk", done.stderr)
+    store.close()
+
+    # Two senders of one folder: each request is sent by one of them.
+    folder, store = day(path_of("shared"), 12), Store(rule=lambda handler, request: time.sleep(0.02))
+    senders = [subprocess.Popen([PROFCTL, "push", "--folder", folder, "--to", store.url, "--json"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL) for _ in range(2)]
+    sums = [json.loads(sender.communicate(timeout=60)[0])["accepted_samples"] for sender in senders]
+    expect("two senders", (sum(sums), os.listdir(folder)), (6000, []))
+    check_store("two senders", store, 6000)
+
+
 def check_usage():
     path = make(path_of("usage.fxt"), 4)
     for arguments, words in ((["--to", "http://127.0.0.1:1"], "name recordings"), ([path], "name the store's address with --to"),
@@ -532,9 +721,11 @@ def check_usage():
                              ([path, "--to", "ftp://h"], "is no address of http"), ([path, "--to", "http://"], "is no address"),
                              ([path, "--to", "http://h/a b"], "has a space"), ([path, "--to", "http://h", "--window", "2h"], "1s to 1h"),
                              ([path, path, "--to", "http://h", "--progress", "x"], "--progress takes one recording"),
-                             ([path, "--to", "http://h", "--max-bytes", "4X"], "no number of bytes")):
+                             ([path, "--to", "http://h", "--max-bytes", "4X"], "no number of bytes"),
+                             ([path, "--to", "http://h", "--max-bytes", "2G"], "no number of bytes up to 1G"),
+                             ([path, "--to", "http://h", "--timeout", "30d"], "no time from 1s to 1d")):
         _, said = push(*arguments, status=2)
-        if words not in said:
+        if words not in said or said.count('"usage":"') != 1:
             complain(f"{arguments}", said)
     recording = Recording()
     recording.sample(1, 0x10)
@@ -552,7 +743,8 @@ def check_usage():
 
 
 faulthandler.dump_traceback_later(200, exit=True)  # where it hangs, before ctest ends it
-for check in (check_plain, check_moods, check_resume, check_events, check_limits, check_tls, check_secrets, check_proxy, check_folder, check_usage):
+for check in (check_plain, check_moods, check_resume, check_events, check_names, check_limits, check_tls, check_secrets, check_proxy,
+              check_folder, check_folder_faults, check_usage):
     began = time.monotonic()
     check()
     print(f"{check.__name__}: {time.monotonic() - began:.1f} s", flush=True)

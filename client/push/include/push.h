@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What is behind a recording's name in that of the file that says what of it has been sent. */
+#define PUSH_PROGRESS_ENDING ".push"
+
 /* Where to, and how. Texts are borrowed. */
 struct push_target {
     const char *url;          /* NULL: recordings are only copied to `raw_folder` */
@@ -49,9 +52,9 @@ struct pusher;
 /* What a recording has come to. */
 enum push_result {
     PUSH_SETTLED, /* each sample is accepted or rejected, and the copy is made */
-    PUSH_LATER,   /* not all of it: the store or the folder is away, or refuses the sender */
+    PUSH_LATER,   /* not all of it: the store is away, or refuses the sender; or it was stopped */
     PUSH_BROKEN,  /* it is no recording, or does not say what time it was */
-    PUSH_FAILED,  /* for reasons of this machine: memory, the file of what was sent */
+    PUSH_FAILED,  /* for reasons of this machine: its file, the copy, the file of what was sent */
 };
 
 /*
@@ -61,6 +64,9 @@ enum push_result {
 int pusher_new(const struct push_target *target, struct pusher **ret, struct fault *reterr);
 struct pusher *pusher_free(struct pusher *pusher);
 void pusher_freep(struct pusher **pusher);
+
+/* Ends the process by the SIGINT or SIGTERM that has come since pusher_new(), if one has. */
+void pusher_end_by_signal(void);
 
 const struct push_totals *pusher_totals(const struct pusher *pusher);
 
@@ -82,7 +88,8 @@ struct push_keep {
 /*
  * Sends the recordings of a folder (*.fxt, *.fxt.gz), the oldest name first, and removes each that
  * is settled, until there is none. While the store is away it waits; the oldest are given up, and
- * said to be, when the others have no room or they are too old. Returns false if SIGINT or SIGTERM
- * ended it, or with a complaint.
+ * said to be, when the others have no room or they are too old. One that fails by itself keeps none
+ * of the others waiting. Returns false if SIGINT or SIGTERM ended it, or with a complaint, as when
+ * the store refuses the sender.
  */
 bool pusher_send_folder(struct pusher *pusher, const char *folder, const struct push_keep *keep);
