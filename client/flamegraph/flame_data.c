@@ -330,12 +330,14 @@ static struct flame_group *find_group(struct adding *adding, uint32_t number)
 static int count_sample(struct adding *adding, const struct profile_sample *sample)
 {
     uint32_t *task = &adding->recording->task_of[sample->task];
-    int r = *task == INTERN_NONE ? add_task(adding, sample, task) : 0;
-    if (r == 0 && adding->by != FLAME_BY_NOTHING) {
-        r = add_group(adding, *task, &adding->group_of[sample->task]);
-    }
-    if (r < 0) {
-        return r;
+    if (*task == INTERN_NONE) {
+        int r = add_task(adding, sample, task);
+        if (r == 0 && adding->by != FLAME_BY_NOTHING) {
+            r = add_group(adding, *task, &adding->group_of[sample->task]);
+        }
+        if (r < 0) {
+            return r;
+        }
     }
     struct flame_group *group = find_group(adding, group_number(adding, sample));
     if (group == NULL) {
