@@ -121,9 +121,10 @@ static void print_recording(struct json_out *out, const struct flame_recording *
         json_out_string(out, NULL, "the recording is damaged");
     }
     json_out_end(out, ']');
-    if (recording->has_wall_offset) {
-        json_out_i64(out, "began_unix_ms",
-                     (recording->wall_offset_ns + (int64_t)span.begin_ns) / NS_PER_MS);
+    int64_t began_ns = 0;
+    if (recording->has_wall_offset &&
+        !__builtin_add_overflow(span.begin_ns, recording->wall_offset_ns, &began_ns)) {
+        json_out_i64(out, "began_unix_ms", began_ns / NS_PER_MS);
     }
     json_out_raw(out, "books", recording->books_json);
     print_drops(out, recording);

@@ -468,3 +468,34 @@ TEST(the_picture_begins_with_its_root_and_says_where_all_ticks_went)
     free(picture);
     (void)profile_free(profile);
 }
+/* A time of the day that no clock reaches is none. */
+TEST(a_page_does_not_say_a_time_that_is_too_late)
+{
+    static const struct {
+        const char *session;
+        bool is_told;
+    } cases[] = {
+        {"{\"session\":\"a\",\"created_boot_ns\":\"0\",\"created_realtime_ns\":\"1000000000\"}\n",
+         true},
+        {"{\"session\":\"a\",\"created_boot_ns\":\"0\","
+         "\"created_realtime_ns\":\"9223372036854775807\"}\n",
+         false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recording *recording =
+            recording_of("name 7 0 0 app; sample 4611686018427387904 7 1 0x10002");
+        struct unpacked unpacked;
+        add_data(recording, FXT_STRING_SESSION, cases[i].session);
+        struct profile *profile = load_recording(recording);
+        char *page = print_page(profile);
+        char *json = unpack_head(page, &unpacked);
+        assert_int_equal(strstr(json, "\"began_unix_ms\":4611686019427,") != NULL,
+                         cases[i].is_told);
+        assert_int_equal(strstr(json, "began_unix_ms") != NULL, cases[i].is_told);
+        free(unpacked.bytes);
+        free(json);
+        free(page);
+        (void)profile_free(profile);
+    }
+}
+
