@@ -8,6 +8,7 @@
 #include "browser.h"
 #include "cleanup.h"
 #include "flamegraph.h"
+#include "input_paths.h"
 #include "load.h"
 #include "options.h"
 #include "save.h"
@@ -43,7 +44,6 @@ int open_recording(const char *path)
 {
     static const struct selection everything = {0};
     const struct load_request wanted = {.path = path, .selection = &everything};
-    const char *slash = strrchr(path, '/');
     cleanup_(profile_freep) struct profile *profile = NULL;
     cleanup_(profile_freep) struct profile *waits = NULL;
     cleanup_(freep) char *page = page_path(path);
@@ -58,8 +58,7 @@ int open_recording(const char *path)
     if (waits_status != EXIT_DONE) {
         return waits_status;
     }
-    const char *name = slash == NULL ? path : slash + 1;
-    struct flame_source sources[] = {{profile, name}, {waits, name}};
+    struct flame_source sources[] = {{profile, input_title(path)}, {waits, input_title(path)}};
     int save_status = save_beside(page, print_page, sources);
     if (save_status != EXIT_DONE) {
         return save_status;

@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "diff.h"
 #include "diff_page.h"
+#include "input_paths.h"
 #include "load.h"
 #include "options.h"
 #include "save.h"
@@ -19,11 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_DEFAULT    20
-#define RATE_DEFAULT    0.05
-#define RECORDINGS_MAX  ((size_t)256) /* of both sides */
-#define NOT_ASKED_FOR   (-1.0)
-#define WITHOUT_MENTION "standard input"
+#define ROWS_DEFAULT   20
+#define RATE_DEFAULT   0.05
+#define RECORDINGS_MAX ((size_t)256) /* of both sides */
+#define NOT_ASKED_FOR  (-1.0)
 
 /* The recordings as they stand on the command line. */
 struct operands {
@@ -301,12 +301,6 @@ static int take_per(struct diff_request *request)
     return EXIT_DONE;
 }
 
-static const char *title_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(path, "-") == 0 ? WITHOUT_MENTION : slash == NULL ? path : slash + 1;
-}
-
 /* Loads and adds one recording. `*status` becomes that of a
  * failure; false: there is nothing to compare. */
 static bool add_recording(const struct diff_request *request, size_t number, struct diff *diff,
@@ -322,7 +316,7 @@ static bool add_recording(const struct diff_request *request, size_t number, str
         return false;
     }
     enum diff_side side = operands->sides[number];
-    const struct flame_source source = {profile, title_of(path), false}; /* by the result */
+    const struct flame_source source = {profile, input_title(path), false}; /* by the result */
     if (diff_add(diff, side, profile, source.name, operands->works[number]) < 0 ||
         (parts->flame != NULL && flamegraph_add(parts->flame, &source, side) < 0)) {
         *status = complain("%s: there is not enough memory", path);

@@ -7,6 +7,7 @@
 #include "browser.h"
 #include "cleanup.h"
 #include "flamegraph.h"
+#include "input_paths.h"
 #include "load.h"
 #include "options.h"
 #include "save.h"
@@ -14,7 +15,6 @@
 #include "session_facts.h"
 #include "verbs.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #define OUTPUT_PATH "flamegraph.html"
@@ -65,13 +65,6 @@ static const struct command_line line = {
 static bool is_picture(const char *path)
 {
     return save_ends_in(path, ".svg") || save_ends_in(path, ".svg.gz");
-}
-
-/* What the file's own name says of the recording. */
-static const char *title_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(path, "-") == 0 ? "standard input" : slash == NULL ? path : slash + 1;
 }
 
 /* What the page says of a recording; all owned. */
@@ -207,9 +200,9 @@ int verb_flamegraph(int argc, char **argv)
         describe(second, &about[1]);
     }
     struct printing printing = {
-        .sources = {{first, title_of(request.path), about[0].is_whole, about[0].host,
+        .sources = {{first, input_title(request.path), about[0].is_whole, about[0].host,
                      about[0].what},
-                    {second, title_of(second_path), about[1].is_whole, about[1].host,
+                    {second, input_title(second_path), about[1].is_whole, about[1].host,
                      about[1].what}},
         .source_count = second == NULL ? 1 : 2,
         .by = request.by,

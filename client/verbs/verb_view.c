@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "export.h"
 #include "flamegraph.h"
+#include "input_paths.h"
 #include "load.h"
 #include "options.h"
 #include "select_options.h"
@@ -14,7 +15,6 @@
 #include "view.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct view_request {
     const char *path;
@@ -65,8 +65,7 @@ static int print_for_viewer(FILE *file, const struct shown *shown,
 {
     static const struct export_options plain = {.root = EXPORT_ROOT_COMMAND};
     const char *format = view_viewers[request->viewer].format;
-    const char *slash = strrchr(request->path, '/');
-    const char *name = slash == NULL ? request->path : slash + 1;
+    const char *name = input_title(request->path);
     const struct flame_source sources[] = {{shown->profile, name}, {shown->waits, name}};
     return format == NULL ? flamegraph_print_page(file, sources, shown->waits == NULL ? 1 : 2,
                                                   FLAME_BY_COMMAND)
