@@ -141,13 +141,6 @@ static void print_verdict(struct json_out *out, const struct flame_verdict *verd
     json_out_end(out, '}');
 }
 
-/* Whether the two sides are two events of one recording, and nothing is compared. */
-static bool is_switch(const struct flame *flame)
-{
-    return flame->recording_count == 2 && strcmp(flame->recordings[0].profile->event.name,
-                                                 flame->recordings[1].profile->event.name) != 0;
-}
-
 /* The object. Returned: free(). */
 static int print_head(const struct flame *flame, const struct flame_verdict *verdict,
                       enum flame_by by, char **ret, size_t *ret_bytes)
@@ -159,7 +152,7 @@ static int print_head(const struct flame *flame, const struct flame_verdict *ver
     }
     json_out_begin(&out, NULL, '{');
     json_out_string(&out, "by", flame_by_name(by));
-    if (is_switch(flame)) {
+    if (flame->recording_count > 1 && !flame->is_comparison) {
         json_out_raw(&out, "is_switch", "true");
     }
     json_out_begin(&out, "texts", '[');
@@ -366,9 +359,10 @@ int flamegraph_print_difference(FILE *file, const struct flame *flame,
 }
 
 int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,
-                          enum flame_by by)
+                          enum flame_pair pair, enum flame_by by)
 {
-    cleanup_(flame_done) struct flame flame = {.is_comparison = count > 1};
+    cleanup_(flame_done) struct flame flame = {.is_comparison =
+                                                   count > 1 && pair == FLAME_COMPARED};
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++) {
         r = flame_add(&flame, &sources[i], i, FLAME_BY_NOTHING);

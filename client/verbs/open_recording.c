@@ -18,7 +18,7 @@
 static int print_page(FILE *file, void *userdata)
 {
     const struct flame_source *sources = userdata; /* two; the second may have no profile */
-    return flamegraph_print_page(file, sources, sources[1].profile == NULL ? 1 : 2,
+    return flamegraph_print_page(file, sources, sources[1].profile == NULL ? 1 : 2, FLAME_SWITCHED,
                                  FLAME_BY_COMMAND);
 }
 

@@ -112,6 +112,7 @@ static void describe(const struct profile *profile, struct description *ret)
 struct printing {
     struct flame_source sources[2];
     size_t source_count;
+    enum flame_pair pair;
     enum flame_by by;
     bool is_picture;
 };
@@ -119,9 +120,10 @@ struct printing {
 static int print_flames(FILE *file, void *userdata)
 {
     const struct printing *printing = userdata;
-    return printing->is_picture ? flamegraph_print_svg(file, &printing->sources[0], printing->by)
-                                : flamegraph_print_page(file, printing->sources,
-                                                        printing->source_count, printing->by);
+    return printing->is_picture
+               ? flamegraph_print_svg(file, &printing->sources[0], printing->by)
+               : flamegraph_print_page(file, printing->sources, printing->source_count,
+                                       printing->pair, printing->by);
 }
 
 /* Refuses what the options ask for together. Returns an exit status, or OPTIONS_TAKEN. */
@@ -205,6 +207,7 @@ int verb_flamegraph(int argc, char **argv)
                     {second, input_title(second_path), about[1].is_whole, about[1].host,
                      about[1].what}},
         .source_count = second == NULL ? 1 : 2,
+        .pair = request.second_path == NULL ? FLAME_SWITCHED : FLAME_COMPARED,
         .by = request.by,
         .is_picture = is_picture(request.output_path),
     };

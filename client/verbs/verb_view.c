@@ -68,7 +68,7 @@ static int print_for_viewer(FILE *file, const struct shown *shown,
     const char *name = input_title(request->path);
     const struct flame_source sources[] = {{shown->profile, name}, {shown->waits, name}};
     return format == NULL ? flamegraph_print_page(file, sources, shown->waits == NULL ? 1 : 2,
-                                                  FLAME_BY_COMMAND)
+                                                  FLAME_SWITCHED, FLAME_BY_COMMAND)
                           : export_format_find(format)->print(file, shown->profile, &plain);
 }
 

@@ -194,7 +194,7 @@ static char *print_page(const struct profile *profile)
     size_t page_bytes = 0;
     FILE *file = open_memstream(&page, &page_bytes);
     assert_non_null(file);
-    assert_int_equal(flamegraph_print_page(file, &source, 1, FLAME_BY_THREAD), 0);
+    assert_int_equal(flamegraph_print_page(file, &source, 1, FLAME_SWITCHED, FLAME_BY_THREAD), 0);
     assert_int_equal(fclose(file), 0);
     return page;
 }
@@ -324,7 +324,7 @@ TEST(a_page_of_two_events_switches_between_them)
     size_t page_bytes = 0;
     FILE *file = open_memstream(&page, &page_bytes);
     assert_non_null(file);
-    assert_int_equal(flamegraph_print_page(file, sources, 2, FLAME_BY_COMMAND), 0);
+    assert_int_equal(flamegraph_print_page(file, sources, 2, FLAME_SWITCHED, FLAME_BY_COMMAND), 0);
     assert_int_equal(fclose(file), 0);
     char *json = unpack_head(page, &unpacked);
     assert_contains(json, "\"is_switch\":true");
@@ -339,6 +339,55 @@ TEST(a_page_of_two_events_switches_between_them)
     free(page);
     (void)profile_free(ticks);
     (void)profile_free(waits);
+}
+
+/* Two events of which the caller says that they are compared, and one recording with two programs
+ * of one name, of which it says that they are not. */
+TEST(the_caller_says_what_a_pair_is)
+{
+    struct profile *ticks = load_waits_or_ticks(NULL);
+    struct profile *waits = load_waits_or_ticks("off-cpu");
+    static const char two[] =
+        "name 7 0 0 app; module 7 1 /usr/bin/app 0xab; mmap 0 7 1 0x10000 0x1000 0x1000;"
+        "symbol ab /usr/bin/app 0x1000 main; sample 5000000 7 1 0x10002;"
+        "name 8 0 0 app; module 8 1 /opt/app 0xcd; mmap 0 8 1 0x10000 0x1000 0x1000;"
+        "symbol cd /opt/app 0x1000 main; sample 6000000 8 1 0x10002";
+    struct profile *profile = load_recording(recording_of(two));
+    const struct {
+        const struct profile *pair[2];
+        enum flame_pair what;
+        bool is_switch;
+        size_t function_count; /* with [truncated] and [left out] */
+    } cases[] = {
+        {{ticks, waits}, FLAME_COMPARED, false, 6},
+        {{profile, profile}, FLAME_COMPARED, false, 3},
+        {{profile, profile}, FLAME_SWITCHED, true, 4},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct flame_source sources[] = {{cases[i].pair[0], "a"}, {cases[i].pair[1], "b"}};
+        struct unpacked unpacked;
+        char *page = NULL;
+        size_t page_bytes = 0;
+        FILE *file = open_memstream(&page, &page_bytes);
+        assert_non_null(file);
+        assert_int_equal(flamegraph_print_page(file, sources, 2, cases[i].what, FLAME_BY_NOTHING),
+                         0);
+        assert_int_equal(fclose(file), 0);
+        char *json = unpack_head(page, &unpacked);
+        assert_int_equal(strstr(json, "\"is_switch\":true") != NULL, cases[i].is_switch);
+        const char *end = strstr(json, "],\"tasks\"");
+        size_t member_count = 1; /* of which a function has five */
+        for (const char *at = strstr(json, "\"functions\":["); at < end; at++) {
+            member_count += *at == ',';
+        }
+        assert_true(cases[i].function_count == 0 || member_count == 5 * cases[i].function_count);
+        free(unpacked.bytes);
+        free(json);
+        free(page);
+    }
+    (void)profile_free(ticks);
+    (void)profile_free(waits);
+    (void)profile_free(profile);
 }
 
 TEST(the_picture_of_an_event_is_as_wide_as_what_samples_stand_for)
@@ -442,32 +491,6 @@ TEST(a_page_is_as_long_as_the_report)
     (void)profile_free(profile);
 }
 
-/* Viewers open a picture at its top: the root is there, and main below it. */
-TEST(the_picture_begins_with_its_root_and_says_where_all_ticks_went)
-{
-    struct recording *recording = recording_of(STORY);
-    add_data(recording, FXT_STRING_BOOKS,
-             "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":20,\"received\":16,"
-             "\"kept\":4,\"filtered\":12,\"missed\":5,\"idle\":0,\"unexplained\":-1}}\n");
-    struct profile *profile = load_recording(recording);
-    const struct flame_source source = {profile, "a"};
-    char *picture = NULL;
-    size_t picture_bytes = 0;
-    FILE *file = open_memstream(&picture, &picture_bytes);
-    assert_non_null(file);
-    assert_int_equal(flamegraph_print_svg(file, &source, FLAME_BY_NOTHING), 0);
-    assert_int_equal(fclose(file), 0);
-    assert_contains(picture, "; of 20 ticks 4 kept, 12 filtered, 5 missed, -1 unexplained</text>");
-    const char *root = strstr(picture, "<title>all: 4 samples</title><rect class=\"g0\" x=\"10.0\" "
-                                       "y=\"52.0\"");
-    assert_non_null(root);
-    const char *below = strstr(picture, "<title>main in /bin/app");
-    assert_non_null(below);
-    assert_contains(below, "y=\"69.0\"");
-    assert_contains(picture, "y=\"86.0\"");
-    free(picture);
-    (void)profile_free(profile);
-}
 /* A time of the day that no clock reaches is none. */
 TEST(a_page_does_not_say_a_time_that_is_too_late)
 {
@@ -499,3 +522,29 @@ TEST(a_page_does_not_say_a_time_that_is_too_late)
     }
 }
 
+/* Viewers open a picture at its top: the root is there, and main below it. */
+TEST(the_picture_begins_with_its_root_and_says_where_all_ticks_went)
+{
+    struct recording *recording = recording_of(STORY);
+    add_data(recording, FXT_STRING_BOOKS,
+             "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":20,\"received\":16,"
+             "\"kept\":4,\"filtered\":12,\"missed\":5,\"idle\":0,\"unexplained\":-1}}\n");
+    struct profile *profile = load_recording(recording);
+    const struct flame_source source = {profile, "a"};
+    char *picture = NULL;
+    size_t picture_bytes = 0;
+    FILE *file = open_memstream(&picture, &picture_bytes);
+    assert_non_null(file);
+    assert_int_equal(flamegraph_print_svg(file, &source, FLAME_BY_NOTHING), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_contains(picture, "; of 20 ticks 4 kept, 12 filtered, 5 missed, -1 unexplained</text>");
+    const char *root = strstr(picture, "<title>all: 4 samples</title><rect class=\"g0\" x=\"10.0\" "
+                                       "y=\"52.0\"");
+    assert_non_null(root);
+    const char *below = strstr(picture, "<title>main in /bin/app");
+    assert_non_null(below);
+    assert_contains(below, "y=\"69.0\"");
+    assert_contains(picture, "y=\"86.0\"");
+    free(picture);
+    (void)profile_free(profile);
+}

@@ -34,13 +34,18 @@ struct flame_source {
     const char *what; /* was recorded */
 };
 
+/* What two sources of a page are to each other. */
+enum flame_pair {
+    FLAME_COMPARED, /* two recordings: the page shows how the second differs from the first */
+    FLAME_SWITCHED, /* two events of one recording: the page shows one of them at a time */
+};
+
 /*
- * Prints a page of one recording, or of two, of which the second is compared with the first. Of one
- * recording, it may be two events, as on the CPU and off it, between which the page switches. `by`
- * is what it shows first. Returns 0, or -ENOMEM; errors of the stream are for the caller to find.
+ * Prints a page of one source, or of two. `by` is what it shows first. Returns 0, or -ENOMEM;
+ * errors of the stream are for the caller to find.
  */
 int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,
-                          enum flame_by by);
+                          enum flame_pair pair, enum flame_by by);
 
 /* Recordings of two sides that are compared, as a page needs them. */
 struct flame;
