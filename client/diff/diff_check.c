@@ -81,14 +81,16 @@ static char *copy_member(const cJSON *object, const char *name)
     return text == NULL ? NULL : strdup(text);
 }
 
-/* An event as a user names it, "page-faults:100"; the clock's rate is compared by itself. */
+/* An event as `profctl events` lists it, "page-faults:100", whatever name the user had for it; the
+ * clock's rate is compared by itself. */
 static void write_event(FILE *file, const cJSON *event, bool is_first)
 {
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(event, "event");
+    char listed[PROFILE_EVENT_NAME_BYTES];
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "event"));
     const cJSON *period = cJSON_GetObjectItemCaseSensitive(event, "period");
     const cJSON *unit = cJSON_GetObjectItemCaseSensitive(event, "unit");
     bool is_time = cJSON_IsString(unit) && strcmp(unit->valuestring, "ns") == 0;
-    text_print(file, cJSON_IsString(name) ? name->valuestring : "[unknown]");
+    text_print(file, name == NULL ? "[unknown]" : profile_event_listed_name(name, listed));
     if (!is_first && !is_time && cJSON_IsNumber(period)) {
         (void)fprintf(file, ":%.0f", period->valuedouble);
     }

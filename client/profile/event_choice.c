@@ -92,11 +92,11 @@ int event_choice_note(struct event_choice *choice, struct profile *profile, size
     return profile->values == NULL && weight == 1 ? 0 : add_value(profile, number, weight);
 }
 
-/* Adds a name to those of the recording's events. */
+/* Adds a name to those of the recording's events. Sessions may have several names for one event. */
 static int add_name(struct profile *profile, const char *name)
 {
     for (size_t i = 0; i < profile->event_count; i++) {
-        if (strcmp(profile->event_names[i], name) == 0) {
+        if (profile_event_is_meant(profile->event_names[i], name)) {
             return 0;
         }
     }

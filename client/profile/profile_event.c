@@ -8,6 +8,7 @@
 #include "event_names.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,27 @@ bool profile_event_is_meant(const char *wanted, const char *name)
            event_names_find(name, "", &b, NULL) == 0 && a.type != EVENT_OF_PMU &&
            a.type == b.type && a.config == b.config && a.exclude_user == b.exclude_user &&
            a.exclude_kernel == b.exclude_kernel;
+}
+
+const char *profile_event_listed_name(const char *name, char *into)
+{
+    const char *modifiers = strchrnul(name, ':');
+    size_t base_bytes = (size_t)(modifiers - name);
+    char base[EVENT_NAME_BYTES];
+    char listed[EVENT_NAME_BYTES];
+    struct event_code code;
+    if (strlen(name) >= sizeof base) {
+        return name;
+    }
+    memcpy(base, name, base_bytes);
+    base[base_bytes] = '\0';
+    for (size_t i = 0; event_names_at(i, listed, &code); i++) {
+        if (profile_event_is_meant(listed, base)) {
+            (void)snprintf(into, PROFILE_EVENT_NAME_BYTES, "%s%s", listed, modifiers);
+            return into;
+        }
+    }
+    return name;
 }
 
 bool profile_event_code(const struct profile_event *event, struct event_code *ret)

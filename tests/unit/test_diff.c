@@ -387,6 +387,26 @@ TEST(refuses_recordings_that_were_not_made_alike)
     assert_contains(fault.text, "stacks of the kernel");
 }
 
+/* Perf has two names for some events. */
+TEST(knows_that_two_names_are_of_one_event)
+{
+#define EVENT_SESSION(name)                                                                        \
+    "{\"session\":\"1\",\"config\":{},\"events\":[{\"event\":\"cpu-clock\"},"                      \
+    "{\"event\":\"" name "\",\"unit\":\"faults\",\"period\":10}]}\n"
+    static const struct {
+        const char *session;
+        int r;
+    } cases[] = {{EVENT_SESSION("faults"), 0}, {EVENT_SESSION("minor-faults"), -EINVAL}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct fault fault = {0};
+        struct diff *diff = diff_new(&options);
+        add(diff, DIFF_BEFORE, make_with(BOOKS("800", "0"), EVENT_SESSION("page-faults")));
+        add(diff, DIFF_AFTER, make_with(BOOKS("800", "0"), cases[i].session));
+        assert_int_equal(diff_compare(diff, &fault), cases[i].r);
+        (void)diff_free(diff);
+    }
+}
+
 /* Events are named as -e and --wall name them, and all of them, however long the sentence is. */
 TEST(names_the_events_that_differ_in_whole)
 {

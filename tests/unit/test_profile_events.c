@@ -165,6 +165,25 @@ TEST(knows_events_by_perfs_other_names)
     assert_false(profile_event_is_meant("", "cs"));
 }
 
+TEST(calls_events_as_they_are_listed)
+{
+    static const char *const names[][2] = {
+        {"faults", "page-faults"},
+        {"page-faults", "page-faults"},
+        {"cpu-cycles:u", "cycles:u"},
+        {"cs", "context-switches"},
+        {"LLC-loads", "LLC-loads"},
+        {"off-cpu", "off-cpu"},
+        {"cpu/event=0x3c/", "cpu/event=0x3c/"},
+        {"a-name-that-is-longer-than-any-that-the-daemon-would-take-for-an-event", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char into[PROFILE_EVENT_NAME_BYTES];
+        const char *expected = names[i][1] == NULL ? names[i][0] : names[i][1];
+        assert_string_equal(profile_event_listed_name(names[i][0], into), expected);
+    }
+}
+
 TEST(refuses_an_event_that_the_recording_does_not_have)
 {
     struct fault fault = {0};
@@ -227,6 +246,8 @@ TEST(takes_events_by_the_numbers_of_each_session)
         "{\"session\":\"c\",\"events\":[{},{\"event\":\"page-faults\",\"unit\":\"pages\"}]}\n");
     struct profile *profile = load_good_event(recording, "page-faults");
     assert_values(profile, ADDRESSES(100, 14));
+    /* "cs" and "faults" are two of them by other names. */
+    assert_int_equal(profile->event_count, 4);
     (void)profile_free(profile);
 }
 

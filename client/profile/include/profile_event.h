@@ -28,6 +28,14 @@ struct profile_event {
  */
 bool profile_event_is_meant(const char *wanted, const char *name);
 
+/*
+ * The name that `profctl events` has for an event: "page-faults" for "faults", "cycles:u" for
+ * "cpu-cycles:u". An event that is not listed keeps its name. `into` has room for
+ * PROFILE_EVENT_NAME_BYTES; returns it, or `name`.
+ */
+#define PROFILE_EVENT_NAME_BYTES ((size_t)128)
+const char *profile_event_listed_name(const char *name, char *into);
+
 /* The numbers by which the kernel knows the event. False, and nothing is written: it does not, as
  * it knows no wait. */
 bool profile_event_code(const struct profile_event *event, struct event_code *ret);
