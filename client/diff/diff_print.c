@@ -369,51 +369,72 @@ static int print_head(const struct page *page, const struct diff *diff)
     return r;
 }
 
-/* What a row is called. Returned: free(). NULL when there is no memory. */
-static char *row_name(const struct diff *diff, const struct diff_row *row)
+/* Joins the names of a stack's frames. Returned: free(). NULL when there is no memory. */
+static char *join_names(const char *const *names, size_t count)
 {
-    cleanup_(freep) const char **names = NULL;
     char *text = NULL;
     size_t text_bytes = 0;
-    size_t count = 0;
-    if (diff->options.by != DIFF_BY_STACK) {
-        return strdup(row->name);
-    }
     FILE *file = open_memstream(&text, &text_bytes);
-    if (file == NULL || diff_find_path(diff, row->item, &names, &count) < 0) {
-        count = 0;
+    if (file == NULL) {
+        return NULL;
     }
     for (size_t i = 0; i < count; i++) {
         (void)fprintf(file, "%s%s", i == 0 ? "" : PATH_BETWEEN, names[i]);
     }
-    if (file != NULL && fclose(file) != 0) {
+    bool is_bad = ferror(file) != 0;
+    if (fclose(file) != 0 || is_bad) {
         free(text);
-        text = NULL;
+        return NULL;
     }
     return text;
 }
 
-/* Prints a stack in `columns`: as many frames from the leaf outward as fit whole, and of a leaf
- * that does not fit what is left of it without its middle. */
-static void print_path(FILE *file, const char *path, size_t columns)
+/* What a row is called. Returned: free(). NULL when there is no memory. */
+static char *row_name(const struct diff *diff, const struct diff_row *row)
 {
-    const size_t cut_width = strlen(PATH_CUT);
-    const char *shown = path;
-    const char *between = NULL;
-    if (text_width(path) <= columns) {
-        text_print_padded(file, path, columns);
-        return;
+    cleanup_(freep) const char **names = NULL;
+    size_t count = 0;
+    if (diff->options.by != DIFF_BY_STACK) {
+        return strdup(row->name);
     }
-    while (cut_width + text_width(shown) > columns &&
-           (between = strstr(shown, PATH_BETWEEN)) != NULL) {
-        shown = between + strlen(PATH_BETWEEN);
+    return diff_find_path(diff, row->item, &names, &count) < 0 ? NULL : join_names(names, count);
+}
+
+/* Prints a stack, whose frames joined are `whole`, in `columns`: as many frames from the leaf
+ * outward as fit whole, and of a leaf that does not fit what is left of it without its middle.
+ * Returns 0, or -ENOMEM. */
+static int print_path(FILE *file, const struct diff *diff, const struct diff_row *row,
+                      const char *whole, size_t columns)
+{
+    const size_t between_width = strlen(PATH_BETWEEN);
+    cleanup_(freep) const char **names = NULL;
+    size_t count = 0;
+    if (text_width(whole) <= columns) {
+        text_print_padded(file, whole, columns);
+        return 0;
     }
-    if (cut_width + text_width(shown) > columns) {
-        text_print_fitted(file, shown, columns, true);
-        return;
+    if (diff_find_path(diff, row->item, &names, &count) < 0) {
+        return -ENOMEM;
+    }
+    size_t first = count - 1;
+    size_t width = strlen(PATH_CUT) + text_width(names[first]);
+    if (width > columns) {
+        text_print_fitted(file, names[first], columns, true);
+        return 0;
+    }
+    for (; first > 0; first--) {
+        width += between_width + text_width(names[first - 1]);
+        if (width > columns) {
+            break;
+        }
+    }
+    cleanup_(freep) char *shown = join_names(names + first, count - first);
+    if (shown == NULL) {
+        return -ENOMEM;
     }
     (void)fputs(PATH_CUT, file);
-    text_print_padded(file, shown, columns - cut_width);
+    text_print_padded(file, shown, columns - strlen(PATH_CUT));
+    return 0;
 }
 
 static const char *row_module(const struct diff_row *row)
@@ -466,9 +487,11 @@ static bool has_few_numbers(const struct page *page)
     return page->columns < NUMBERS_WIDTH + GAP_WIDTH + TEXTS_WIDTH;
 }
 
-static void print_row(const struct page *page, const struct diff *diff, const struct diff_row *row,
-                      const char *name, const struct page_column *columns)
+/* Returns 0, or -ENOMEM. */
+static int print_row(const struct page *page, const struct diff *diff, const struct diff_row *row,
+                     const char *name, const struct page_column *columns)
 {
+    int r = 0;
     struct diff_unit unit = diff_unit_of(diff);
     bool is_by_total = diff->options.sorts_total;
     const struct diff_change *first = is_by_total ? &row->total : &row->self;
@@ -486,7 +509,7 @@ static void print_row(const struct page *page, const struct diff *diff, const st
     }
     (void)fputs("  ", page->file);
     if (diff->options.by == DIFF_BY_STACK) {
-        print_path(page->file, name, columns[0].width);
+        r = print_path(page->file, diff, row, name, columns[0].width);
     } else {
         text_print_fitted(page->file, name, columns[0].width, !page_is_narrow(page));
     }
@@ -495,6 +518,7 @@ static void print_row(const struct page *page, const struct diff *diff, const st
         text_print_fitted(page->file, row_module(row), columns[1].width, false);
     }
     (void)fprintf(page->file, "%s\n", is_faint ? page_style(page, PAGE_PLAIN) : "");
+    return r;
 }
 
 static void print_titles(const struct page *page, const struct diff *diff,
@@ -548,10 +572,9 @@ static int print_rows(const struct page *page, const struct diff *diff, size_t s
     print_titles(page, diff, columns);
     for (size_t i = 0; i < shown; i++) {
         cleanup_(freep) char *name = row_name(diff, &diff->rows[i]);
-        if (name == NULL) {
+        if (name == NULL || print_row(page, diff, &diff->rows[i], name, columns) < 0) {
             return -ENOMEM;
         }
-        print_row(page, diff, &diff->rows[i], name, columns);
     }
     return 0;
 }

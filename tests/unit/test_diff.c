@@ -580,6 +580,21 @@ TEST(shows_the_leaf_of_a_stack_that_is_too_long)
     }
 }
 
+/* What stands between frames may stand in the name of one. */
+TEST(cuts_a_stack_between_frames_alone)
+{
+    struct diff_options by_stack = options;
+    by_stack.by = DIFF_BY_STACK;
+    struct recording *recording = recording_of(MODULE);
+    add_symbol(recording, "ab", "/new/app", "64", "cut<(N > 3)>()", 16);
+    add_lines(recording, "sample 1000 7 1 " WORK " 0x1041 " MAIN);
+    char *text =
+        print_on_80_columns(compare(&by_stack, load_recording(recording), make(MODULE, 3, 0)));
+    assert_contains(text, "  ... > work  ");
+    assert_null(strstr(text, " > 3)>() > work"));
+    free(text);
+}
+
 TEST(says_in_a_sentence_that_recordings_are_the_same)
 {
     char *text =
