@@ -146,17 +146,24 @@ static void write_event_numbers(FILE *file, const struct diff *diff)
                   100 * (wholes[DIFF_AFTER] / wholes[DIFF_BEFORE] - 1));
 }
 
-/* The CPU time of a side, in seconds; 0: the period is not known. */
+/* The CPU time of a side, in seconds; 0: it is not known of all its recordings. */
 static double cpu_seconds(const struct diff *diff, enum diff_side side)
 {
     double time_s = 0;
     for (size_t i = 0; i < diff->part_count; i++) {
         const struct part *part = &diff->parts[i];
-        if (part->side == side) {
-            time_s += part->cpu_s;
+        if (part->side == side && !(part->cpu_s > 0)) {
+            return 0;
         }
+        time_s += part->side == side ? part->cpu_s : 0;
     }
     return time_s;
+}
+
+/* How many digits a number above 0 has behind the point, so that it has three in all. */
+static int digits_behind_point(double number)
+{
+    return (int)fmin(fmax(2 - floor(log10(number)), 0), 9);
 }
 
 static size_t count_parts(const struct diff *diff, enum diff_side side)
@@ -177,7 +184,8 @@ static void write_wholes(FILE *file, const struct diff *diff)
         return;
     }
     double change = after_s / before_s - 1;
-    (void)fprintf(file, "%.3g -> %.3g CPU-seconds%s (%+.0f %%)", before_s, after_s,
+    (void)fprintf(file, "%.*f -> %.*f CPU-seconds%s (%+.0f %%)", digits_behind_point(before_s),
+                  before_s, digits_behind_point(after_s), after_s,
                   diff->part_count > DIFF_SIDES ? " a recording" : "", 100 * change);
     (void)fputs(
         fabs(change) > MUCH ? "; if both did the same work, --per 1 compares these\n" : "\n", file);

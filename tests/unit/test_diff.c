@@ -407,6 +407,50 @@ TEST(knows_that_two_names_are_of_one_event)
     }
 }
 
+/* The CPU-seconds of a side whose recordings have such periods, 0: not known; of 600 samples each.
+ */
+static char *write_wholes_of(const uint64_t periods_ns[2])
+{
+    const struct diff_options per_cpu = {.per = DIFF_PER_CPU, .discovery_rate = 0.05};
+    struct fault fault = {0};
+    struct diff *diff = diff_new(&per_cpu);
+    char *text = NULL;
+    size_t text_bytes = 0;
+    for (size_t i = 0; i < 2; i++) {
+        char session[128];
+        (void)snprintf(session, sizeof session,
+                       "{\"session\":\"1\",\"config\":{\"sample_period_ns\":%llu}}\n",
+                       (unsigned long long)periods_ns[i]);
+        add(diff, DIFF_BEFORE, make_with("{}\n", session));
+        add(diff, DIFF_AFTER, make_with("{}\n", "{\"config\":{\"sample_period_ns\":2500000}}\n"));
+    }
+    assert_int_equal(diff_compare(diff, &fault), 0);
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    assert_int_equal(diff_write_head(file, diff), 0);
+    assert_int_equal(fclose(file), 0);
+    (void)diff_free(diff);
+    return text;
+}
+
+TEST(says_the_cpu_time_of_recordings_in_digits)
+{
+    char *text = write_wholes_of((const uint64_t[]){24000000000, 24000000000});
+    assert_contains(text, "14400 -> 1.50 CPU-seconds a recording (-100 %)");
+    free(text);
+    text = write_wholes_of((const uint64_t[]){20000, 30000});
+    assert_contains(text, "0.0150 -> 1.50 CPU-seconds a recording (+9900 %)");
+    free(text);
+}
+
+/* The mean of what is known would be that of other recordings than those of the other side. */
+TEST(says_no_cpu_time_where_a_recording_has_none)
+{
+    char *text = write_wholes_of((const uint64_t[]){2500000, 0});
+    assert_null(strstr(text, "CPU-seconds"));
+    free(text);
+}
+
 /* Events are named as -e and --wall name them, and all of them, however long the sentence is. */
 TEST(names_the_events_that_differ_in_whole)
 {
