@@ -16,6 +16,7 @@
  * the noise that the recordings have in themselves.
  */
 #include "cleanup.h"
+#include "compare.h"
 #include "diff_parts.h"
 
 #include <errno.h>
@@ -474,13 +475,6 @@ static int make_rows(struct judging *judging)
         diff->row_count++;
     }
     return 0;
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 /* What is sure, and what could have been seen. */

@@ -6,6 +6,7 @@
  * come from recordings: they reach the page through text_out.h alone.
  */
 #include "cleanup.h"
+#include "compare.h"
 #include "diff_parts.h"
 #include "measure.h"
 #include "text_out.h"
@@ -291,13 +292,6 @@ static void write_verdict(FILE *file, const struct diff *diff)
                   100 * verdict->spread.part,
                   verdict->is_assumed ? ", as there is too little to learn it from"
                                       : ", beside the noise of sampling");
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 /* Says from which change on rows of some size show it. */
