@@ -172,8 +172,10 @@ static int load_merged(struct writing *writing, struct profile **ret)
     if (merge_write_recording(writing->inputs, writing->count, file, &writing->fault) < 0) {
         return complain("%s", writing->fault.text);
     }
-    if (fflush(file) != 0) {
-        return complain("there is no room for a temporary file: %m");
+    bool is_lost = ferror(file) != 0; /* which the last flush need not find */
+    if (fflush(file) != 0 || is_lost) {
+        return complain("the recordings together cannot be written to a temporary file in " P_tmpdir
+                        "; is there room for them?");
     }
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
     const struct load_request load = {path, &everything, PROFILE_NAMES_READABLE, LOAD_FUNCTIONS};

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What merge.sh says of recordings that are made: merge.py PROFCTL MAKER FOLDER."""
-import collections, gzip, json, os, subprocess, sys, tarfile
+import collections, gzip, json, os, resource, signal, subprocess, sys, tarfile
 from recording_maker import Recording, SESSION, SYMBOLS, BOOKS
 import export_readers, otlp_store
 
@@ -25,6 +25,14 @@ def path_of(name):
 
 
 def make(number, host, boot_ns, moved_ns):
+    recording = recording_of(number, host, boot_ns, moved_ns)
+    recording.write(MAKER, path_of(f"h{number}.fxt"))
+    with open(path_of(f"h{number}.fxt"), "rb") as plain, gzip.open(path_of(f"h{number}.fxt.gz"), "wb") as packed:
+        packed.write(plain.read())
+    return path_of(f"h{number}.fxt") + (".gz" if number == 1 else "")
+
+
+def recording_of(number, host, boot_ns, moved_ns):
     """A host whose samples are 1 ms apart, and a third of that later than those of the host before."""
     recording = Recording()
     recording.data(SESSION, {"session": f"s{number}", "host": host, "created_boot_ns": str(boot_ns), "created_realtime_ns": str(BEGAN),
@@ -38,14 +46,11 @@ def make(number, host, boot_ns, moved_ns):
     end_ns = boot_ns + SAMPLES * 10**6
     recording.data(BOOKS, {"period_ns": PERIOD_NS, "at_boot_ns": str(end_ns), "at_realtime_ns": str(BEGAN + SAMPLES * 10**6 + moved_ns),
                            "total": {"expected": SAMPLES, "kept": SAMPLES}})
-    recording.write(MAKER, path_of(f"h{number}.fxt"))
-    with open(path_of(f"h{number}.fxt"), "rb") as plain, gzip.open(path_of(f"h{number}.fxt.gz"), "wb") as packed:
-        packed.write(plain.read())
-    return path_of(f"h{number}.fxt") + (".gz" if number == 1 else "")
+    return recording
 
 
-def merge(*arguments, status=0):
-    done = subprocess.run([PROFCTL, "merge", *arguments], capture_output=True)
+def merge(*arguments, status=0, **how):
+    done = subprocess.run([PROFCTL, "merge", *arguments], capture_output=True, **how)
     expect(f"merge {arguments}: status", (done.returncode, done.stderr.decode() if status == 0 and done.returncode else ""), (status, ""))
     return done
 
@@ -79,10 +84,9 @@ for sample in pprof["sample"]:
     labels = {strings[export_readers.number(label, "key")]: strings[export_readers.number(label, "str")] for label in sample["label"]}
     hosts[labels["host"]] += int(sample["value"][0])
 expect("hosts in pprof", sorted(hosts.values()), [SAMPLES] * 3)
-profiles = [(resource, sample) for resource in otlp_store.fields(merge(*paths, "-o", "-", "--format", "otlp").stdout)[1] for sample in [0]]
 found = []
-for resource, _ in profiles:
-    for attribute in map(otlp_store.fields, otlp_store.fields(otlp_store.first(otlp_store.fields(resource), 1, b""))[1]):
+for of_host in otlp_store.fields(merge(*paths, "-o", "-", "--format", "otlp").stdout)[1]:
+    for attribute in map(otlp_store.fields, otlp_store.fields(otlp_store.first(otlp_store.fields(of_host), 1, b""))[1]):
         if attribute[1][0] == b"host.name":
             found.append(otlp_store.any_value(attribute[2][0]))
 expect("hosts in OTLP", sorted(found), sorted(HOSTS))
@@ -124,4 +128,24 @@ for arguments, status, words in (([path_of("timeless.fxt"), "-o", path_of("x.tar
     done = merge(*arguments, status=status)
     expect(f"{arguments[-1]}: says {words!r}", words in done.stderr.decode(), True)
     expect(f"{arguments[-1]}: leaves nothing", os.path.exists(path_of("x.tar")), False)
+
+# A temporary file that has no room for the last piece, behind which nothing is left that a flush could fail to write.
+recording = recording_of(0, "early", *HOSTS["early"])
+recording.write(MAKER, path_of("room.fxt"))
+missing = 65536 - os.path.getsize(path_of("room.fxt"))
+while missing > 0:  # a record has a word before its text
+    recording.string(100 + len(recording.lines), "x" * (min(missing, 4096) - 8))
+    missing -= min(missing, 4096)
+recording.write(MAKER, path_of("room.fxt"))
+expect("a whole piece", os.path.getsize(path_of("room.fxt")), 65536)
+
+
+def leave_little_room():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (32768, 32768))
+
+
+done = merge(path_of("room.fxt"), "-o", "-", "--format", "ndjson", status=1, preexec_fn=leave_little_room)
+expect(f"without room: {done.stderr}", b"cannot be written to a temporary file" in done.stderr, True)
+expect("without room: prints nothing", done.stdout, b"")
 sys.exit(failures > 0)
