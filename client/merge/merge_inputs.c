@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "extremes.h"
+#include "first_samples.h"
 #include "json.h"
 #include "recording.h"
 
@@ -20,6 +21,7 @@
 
 struct looking {
     struct merge_input *input;
+    struct first_samples *firsts;
     char *session_json; /* owned; of the segment, as the next */
     char *books_json;
     bool is_mixed; /* it has two hosts */
@@ -90,6 +92,10 @@ static int end_segment(struct looking *looking)
 static int look(const struct fxt_record *record, void *userdata)
 {
     struct looking *looking = userdata;
+    int r = first_samples_see(looking->firsts, record);
+    if (r < 0) {
+        return r;
+    }
     if (record->kind == FXT_RECORD_MAGIC) {
         return end_segment(looking);
     }
@@ -106,13 +112,15 @@ static int look(const struct fxt_record *record, void *userdata)
     return 0;
 }
 
-static int read_input(const char *path, struct merge_input *input, struct fault *reterr)
+static int read_input(const char *path, struct merge_input *input, struct first_samples *firsts,
+                      struct fault *reterr)
 {
-    cleanup_(looking_done) struct looking looking = {.input = input};
+    cleanup_(looking_done) struct looking looking = {.input = input, .firsts = firsts};
     struct input_summary summary = {0};
     input->path = path;
     int r = input_read(path, look, &looking, &summary, reterr);
     r = r < 0 ? r : end_segment(&looking);
+    r = r < 0 ? r : first_samples_end(firsts);
     if (r < 0) {
         return r == -ENOMEM ? fault_set(reterr, ENOMEM, "%s: there is not enough memory", path) : r;
     }
@@ -134,16 +142,22 @@ int merge_inputs_read(const char *const *paths, size_t count, struct merge_input
                       struct fault *reterr)
 {
     struct merge_input *inputs = calloc(count + 1, sizeof *inputs);
+    cleanup_(first_samples_done) struct first_samples firsts = {0};
     int r = 0;
     if (inputs == NULL) {
         return fault_set(reterr, ENOMEM, "there is not enough memory");
     }
     for (size_t i = 0; i < count && r == 0; i++) {
-        r = read_input(paths[i], &inputs[i], reterr);
+        r = read_input(paths[i], &inputs[i], &firsts, reterr);
     }
     if (r < 0) {
         merge_inputs_free(inputs, count);
         return r;
+    }
+    size_t first = 0;
+    size_t second = 0;
+    if (first_samples_find_shared(&firsts, &first, &second)) {
+        inputs[second].shared_path = paths[first];
     }
     *ret = inputs;
     return 0;

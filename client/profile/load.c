@@ -383,7 +383,8 @@ int loader_record(const struct fxt_record *record, void *userdata)
     };
     struct loader *loader = userdata;
     loader->profile->read_bytes = record->offset_bytes + record->size_bytes;
-    return takers[record->kind] == NULL ? 0 : takers[record->kind](loader, record);
+    int r = first_samples_see(&loader->profile->firsts, record);
+    return r < 0 || takers[record->kind] == NULL ? r : takers[record->kind](loader, record);
 }
 
 /* The stack that begins with `own` and goes on with `rest`, up to PROFILE_MERGED_MAX entries. */
@@ -530,7 +531,8 @@ static void find_times(struct profile *profile)
 static int choose_samples(struct loader *loader, struct fault *reterr)
 {
     struct profile *profile = loader->profile;
-    int r = recorded_books_close(&loader->books, &profile->books_json);
+    int r = first_samples_end(&profile->firsts);
+    r = r < 0 ? r : recorded_books_close(&loader->books, &profile->books_json);
     r = r < 0 ? r : session_times_take(profile, &loader->books);
     r = r < 0 ? r : pending_stacks_settle(&loader->pending, profile);
     if (r < 0) {

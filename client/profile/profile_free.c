@@ -48,6 +48,7 @@ struct profile *profile_free(struct profile *profile)
         free(profile->event_names);
         free(profile->session_json);
         free(profile->books_json);
+        first_samples_done(&profile->firsts);
         free(profile);
     }
     return NULL;

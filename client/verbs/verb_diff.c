@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "diff.h"
 #include "diff_page.h"
+#include "first_samples.h"
 #include "input_paths.h"
 #include "load.h"
 #include "options.h"
@@ -35,15 +36,19 @@ struct operands {
     bool has_with;
 };
 
-/* What a page is made of. */
-struct page_parts {
+/* What is kept of the recordings, beside the comparison. */
+struct parts {
+    struct first_samples firsts[DIFF_SIDES];
     struct flame *flame;                      /* owned; NULL: there is no page */
-    struct profile *profiles[RECORDINGS_MAX]; /* owned */
+    struct profile *profiles[RECORDINGS_MAX]; /* owned; of a page */
 };
 
-static void page_parts_done(struct page_parts *parts)
+static void parts_done(struct parts *parts)
 {
     flamegraph_freep(&parts->flame);
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        first_samples_done(&parts->firsts[side]);
+    }
     for (size_t i = 0; i < RECORDINGS_MAX; i++) {
         (void)profile_free(parts->profiles[i]);
     }
@@ -213,6 +218,57 @@ static int check_operands(struct operands *operands)
     return EXIT_DONE;
 }
 
+/* Lists the paths of a side. Returns how many. */
+static size_t list_side(const struct operands *operands, enum diff_side side, const char **ret)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < operands->count; i++) {
+        if (operands->sides[i] == side) {
+            ret[count++] = operands->paths[i];
+        }
+    }
+    return count;
+}
+
+/* A run that stands twice on a side would say that runs do not differ. */
+static int check_files(const struct operands *operands)
+{
+    const char *paths[RECORDINGS_MAX];
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        size_t first = 0;
+        size_t second = 0;
+        size_t count = list_side(operands, side, paths);
+        int r = input_find_same_file(paths, count, &first, &second);
+        if (r < 0) {
+            return complain("there is not enough memory");
+        }
+        if (r > 0) {
+            return options_refuse(&line,
+                                  "%s and %s are the same file, which is one run of the program; "
+                                  "name each recording of a side once",
+                                  paths[first], paths[second]);
+        }
+    }
+    return EXIT_DONE;
+}
+
+/* The same of copies in other files. */
+static int check_copies(const struct operands *operands, struct first_samples *firsts)
+{
+    const char *paths[RECORDINGS_MAX];
+    for (enum diff_side side = 0; side < DIFF_SIDES; side++) {
+        size_t first = 0;
+        size_t second = 0;
+        if (first_samples_find_shared(&firsts[side], &first, &second)) {
+            (void)list_side(operands, side, paths);
+            return complain("%s and %s have the same samples of a session, which is one run of "
+                            "the program; name each recording of a side once",
+                            paths[first], paths[second]);
+        }
+    }
+    return EXIT_DONE;
+}
+
 /* A limit that no change could be above would let everything pass. */
 static int check_limit(const struct diff_request *request)
 {
@@ -304,7 +360,7 @@ static int take_per(struct diff_request *request)
 /* Loads and adds one recording. `*status` becomes that of a
  * failure; false: there is nothing to compare. */
 static bool add_recording(const struct diff_request *request, size_t number, struct diff *diff,
-                          struct page_parts *parts, int *status)
+                          struct parts *parts, int *status)
 {
     const struct operands *operands = &request->operands;
     const char *path = operands->paths[number];
@@ -318,6 +374,7 @@ static bool add_recording(const struct diff_request *request, size_t number, str
     enum diff_side side = operands->sides[number];
     const struct flame_source source = {profile, input_title(path), false}; /* by the result */
     if (diff_add(diff, side, profile, source.name, operands->works[number]) < 0 ||
+        first_samples_add(&parts->firsts[side], &profile->firsts) < 0 ||
         (parts->flame != NULL && flamegraph_add(parts->flame, &source, side) < 0)) {
         *status = complain("%s: there is not enough memory", path);
         return false;
@@ -378,7 +435,7 @@ static int run_diff(struct diff_request *request)
     struct fault fault = {0};
     int status = EXIT_DONE;
     cleanup_(diff_freep) struct diff *diff = diff_new(&request->options);
-    cleanup_(page_parts_done) struct page_parts parts = {
+    cleanup_(parts_done) struct parts parts = {
         .flame = request->output_path == NULL ? NULL : flamegraph_new()};
     if (diff == NULL || (request->output_path != NULL && parts.flame == NULL)) {
         return complain("there is not enough memory");
@@ -387,6 +444,10 @@ static int run_diff(struct diff_request *request)
         if (!add_recording(request, i, diff, &parts, &status)) {
             return status;
         }
+    }
+    int copies_status = check_copies(&request->operands, parts.firsts);
+    if (copies_status != EXIT_DONE) {
+        return copies_status;
     }
     int r = diff_compare(diff, &fault);
     if (r < 0) {
@@ -414,6 +475,7 @@ int verb_diff(int argc, char **argv)
         return status;
     }
     status = check_operands(&request.operands);
+    status = status == EXIT_DONE ? check_files(&request.operands) : status;
     status = status == EXIT_DONE ? take_per(&request) : status;
     status = status == EXIT_DONE ? check_limit(&request) : status;
     status = status == EXIT_DONE ? check_page(&request) : status;

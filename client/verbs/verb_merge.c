@@ -6,6 +6,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "export.h"
+#include "input_paths.h"
 #include "json_out.h"
 #include "load.h"
 #include "merge.h"
@@ -110,6 +111,22 @@ static unsigned format_of(const char *path)
     return UNSAID;
 }
 
+/* Refuses a file that stands there twice. */
+static int check_files(const struct operands *operands)
+{
+    size_t first = 0;
+    size_t second = 0;
+    int r = input_find_same_file(operands->paths, operands->count, &first, &second);
+    if (r < 0) {
+        return complain("there is not enough memory");
+    }
+    return r == 0 ? OPTIONS_TAKEN
+                  : options_refuse(&line,
+                                   "%s and %s are the same file, whose samples would count twice; "
+                                   "name it once",
+                                   operands->paths[first], operands->paths[second]);
+}
+
 static int check_request(struct merge_request *request)
 {
     if (request->operands.count == 0) {
@@ -133,7 +150,7 @@ static int check_request(struct merge_request *request)
                                   request->output_path);
         }
     }
-    return OPTIONS_TAKEN;
+    return check_files(&request->operands);
 }
 
 /* What is written, as save_file() has it. */
@@ -276,6 +293,19 @@ static void print_clocks(FILE *file, const struct merge_input *inputs, size_t co
     }
 }
 
+/* Refuses samples that two recordings have, as a copy of another file has. */
+static int check_inputs(const struct merge_input *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (inputs[i].shared_path != NULL) {
+            return complain("%s and %s have the same samples of a session, which would count "
+                            "twice; name one of them",
+                            inputs[i].shared_path, inputs[i].path);
+        }
+    }
+    return EXIT_DONE;
+}
+
 static void complain_inputs(const struct merge_input *inputs, size_t count, unsigned format)
 {
     for (size_t i = 0; i < count; i++) {
@@ -306,7 +336,8 @@ int verb_merge(int argc, char **argv)
         return complain("%s", fault.text);
     }
     complain_inputs(inputs, count, request.format);
-    status = write_merged(&request, inputs);
+    status = check_inputs(inputs, count);
+    status = status == EXIT_DONE ? write_merged(&request, inputs) : status;
     if (status == EXIT_DONE && request.is_json) {
         print_json(inputs, count);
     } else if (status == EXIT_DONE) {

@@ -64,6 +64,23 @@ for sides in "before1.fxt after1.fxt" "before1.fxt --with after1.fxt after2.fxt 
     grep -q 'profctl diff before-?.fxt --with after-?.fxt' out || fail "of $sides it says not how to tell: $(cat out)"
     grep -q '\*' out && fail "of $sides something is sure: $(cat out)"
 done
+# A run that stands twice on a side is no second run; on both sides it shows that nothing is different.
+cp before1.fxt copy.fxt
+gzip -c before1.fxt >copy.fxt.gz
+ends 2 before?.fxt ./before1.fxt --with after?.fxt
+grep -q 'before1.fxt and ./before1.fxt are the same file' err || fail "of one file it says: $(cat err)"
+ends 2 before?.fxt --with after?.fxt after3.fxt
+for copy in copy.fxt copy.fxt.gz; do
+    ends 1 before?.fxt $copy --with after?.fxt
+    grep -q "before1.fxt and $copy have the same samples of a session" err || fail "of a copy it says: $(cat err)"
+    ends 1 before?.fxt --with $copy after?.fxt before1.fxt
+    ends 0 before1.fxt $copy
+    grep -q 'are the same recording' out || fail "of a recording and its copy it says: $(cat out)"
+done
+ends 0 before1.fxt before1.fxt
+grep -q 'are the same recording' out || fail "of a recording and itself it says: $(cat out)"
+ends 0 before?.fxt --with before?.fxt
+grep -q '^0 of [0-9]* functions with enough samples changed for sure' out || fail "of the same runs it says: $(cat out)"
 ends 2 before1.fxt same1.fxt -o page.svg
 ends 2 before1.fxt same1.fxt -o page.html --json
 ends 2 before1.fxt same1.fxt -o page.html.gz --open

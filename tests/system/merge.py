@@ -119,7 +119,26 @@ recording.sample(1, 0x10)
 recording.write(MAKER, path_of("timeless.fxt"))
 with open(path_of("text.fxt"), "w") as file:
     file.write("text")
-for arguments, status, words in (([path_of("timeless.fxt"), "-o", path_of("x.tar")], 1, "timeless.fxt does not say what time it was"),
+
+# What is given twice would count twice: a file by another name, a copy, and what is in a recording that was merged already.
+os.symlink(paths[0], path_of("link.fxt"))
+twice = [([paths[0], path_of("link.fxt")], 2, "h0.fxt and {}/link.fxt are the same file"),
+         ([paths[1], paths[0], path_of("h1.fxt")], 1, "h1.fxt.gz and {}/h1.fxt have the same samples of a session"),
+         ([path_of("h0.fxt"), path_of("cut.fxt")], 1, "h0.fxt and {}/cut.fxt have the same samples of a session")]
+# Two parts of a session, as two reads of it leave them, are no copies of each other.
+for number in range(2):
+    part = Recording()
+    part.data(SESSION, {"session": "parts", "host": "early", "created_boot_ns": "0", "created_realtime_ns": str(BEGAN)})
+    part.time_ns = (number + 1) * 10**9
+    part.sample(7, 0x10)
+    part.write(MAKER, path_of(f"part{number}.fxt"))
+both = [path_of("part0.fxt"), path_of("part1.fxt")]
+merge(*both, "-o", path_of("parts.fxt"))
+expect("parts of a session", sum(json.loads(line)["table"] == "sample" for line in exported("parts.fxt").splitlines()), 2)
+twice.append(([path_of("parts.fxt"), both[1]], 1, "parts.fxt and {}/part1.fxt have the same samples of a session"))
+
+for arguments, status, words in (*(([*names, "-o", path_of("x.tar")], status, words.format(FOLDER)) for names, status, words in twice),
+                                 ([path_of("timeless.fxt"), "-o", path_of("x.tar")], 1, "timeless.fxt does not say what time it was"),
                                  ([path_of("text.fxt"), "-o", path_of("x.tar")], 1, "text.fxt"),
                                  ([path_of("all.fxt"), "-o", path_of("x.tar")], 1, "all.fxt has recordings of several hosts"),
                                  ([*paths, "-o", paths[0]], 2, "is one of the recordings"), ([*paths], 2, "name a file with -o"),

@@ -16,10 +16,11 @@
 
 /* What one recording says of its clocks. */
 struct merge_input {
-    const char *path;       /* borrowed */
-    char *host;             /* owned: as the recording has it, or "" */
-    uint64_t size_bytes;    /* of whole records, not compressed */
-    uint64_t session_count; /* those that are told */
+    const char *path;        /* borrowed */
+    const char *shared_path; /* borrowed; an earlier one that has samples of it; NULL: none */
+    char *host;              /* owned: as the recording has it, or "" */
+    uint64_t size_bytes;     /* of whole records, not compressed */
+    uint64_t session_count;  /* those that are told */
     uint64_t sample_count;
     uint64_t from_unix_ns; /* when the first session was created */
     uint64_t to_unix_ns;   /* when the last books were made; 0: there are none that say it */

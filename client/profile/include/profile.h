@@ -16,6 +16,7 @@
 
 #include "demangle.h"
 #include "fault.h"
+#include "first_samples.h"
 #include "fxt_format.h"
 #include "inlines.h"
 #include "intern.h"
@@ -211,6 +212,7 @@ struct profile {
     uint64_t last_ns;
     uint64_t from_ns; /* the part of the time that was selected (selection.h); 0: from the begin */
     uint64_t to_ns;   /* 0: to the end */
+    struct first_samples firsts; /* of its segments, as the file has them */
     struct input_summary input;
 };
 
