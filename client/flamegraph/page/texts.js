@@ -50,8 +50,8 @@ function percentText(part, whole) {
     return `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
 }
 
-/* A name as an expression that finds nothing else. What could hide or reorder text is written as its
- * number. */
+/* A name as an expression that finds names of the same letters, small or capital, and no longer ones.
+ * What could hide or reorder text is written as its number. */
 function exactly(name) {
     const plain = name.replace(/[/\\^$.*+?()[\]{}|]/g, "\\$&");
     return `/^${plain.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`)}$/`;
