@@ -149,11 +149,38 @@ static bool is_change_empty(const struct diff_change *change)
     return change->samples[DIFF_BEFORE] == change->samples[DIFF_AFTER];
 }
 
+double diff_cpu_seconds(const struct diff *diff, enum diff_side side)
+{
+    double time_s = 0;
+    for (size_t i = 0; i < diff->part_count; i++) {
+        const struct part *part = &diff->parts[i];
+        if (part->side == side && !(part->cpu_s > 0)) {
+            return 0;
+        }
+        time_s += part->side == side ? part->cpu_s : 0;
+    }
+    return time_s / (double)diff->counts[side];
+}
+
+bool diff_hides_growth(const struct diff *diff, double part, double *ret_part)
+{
+    double before_s = diff_cpu_seconds(diff, DIFF_BEFORE);
+    double after_s = diff_cpu_seconds(diff, DIFF_AFTER);
+    *ret_part = before_s > 0 && after_s > 0 ? after_s / before_s - 1 : 0;
+    return diff->options.per == DIFF_PER_CPU && *ret_part > part && *ret_part > DIFF_MUCH;
+}
+
+void diff_note_shared(struct diff *diff)
+{
+    diff->has_shared = true;
+}
+
 bool diff_is_identical(const struct diff *diff)
 {
     const struct part *parts = diff->parts;
-    bool is_identical = diff->counts[DIFF_BEFORE] == 1 && diff->counts[DIFF_AFTER] == 1 &&
-                        diff->row_count > 0 && parts[0].length_s == parts[1].length_s &&
+    bool is_identical = diff->has_shared && diff->counts[DIFF_BEFORE] == 1 &&
+                        diff->counts[DIFF_AFTER] == 1 && diff->row_count > 0 &&
+                        parts[0].length_s == parts[1].length_s &&
                         parts[0].expected == parts[1].expected &&
                         parts[0].fold.sample_count == parts[1].fold.sample_count &&
                         parts[0].fold.value == parts[1].fold.value;

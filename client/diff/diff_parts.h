@@ -64,6 +64,7 @@ struct diff {
     size_t part_capacity;
     size_t part_count;
     size_t counts[DIFF_SIDES]; /* of recordings */
+    bool has_shared;           /* both sides have samples of one session */
     double divisors[DIFF_SIDES];
     double wholes[DIFF_SIDES]; /* the values of all samples together */
     struct diff_row *rows;     /* owned */
@@ -92,6 +93,12 @@ int diff_check(struct diff *diff, struct fault *reterr);
 /* Warns where the rows, which are made, have hardly anything that both sides have. Returns 0, or
  * -ENOMEM. */
 int diff_check_overlap(struct diff *diff);
+
+/* A difference between the sides that is worth a word, as a part. */
+#define DIFF_MUCH 0.05
+
+/* The CPU time of a side's recordings on average; 0: it is not known of all of them. */
+double diff_cpu_seconds(const struct diff *diff, enum diff_side side);
 
 /* Whether a recording was compared with itself, by all that is known of it. */
 bool diff_is_identical(const struct diff *diff);

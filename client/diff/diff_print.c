@@ -71,8 +71,6 @@ struct diff_unit diff_unit_of(const struct diff *diff)
     return units[at];
 }
 
-#define MUCH 0.05 /* of a difference between the sides */
-
 /* What rows are, in words. */
 static const char *row_words(enum diff_by by)
 {
@@ -147,40 +145,17 @@ static void write_event_numbers(FILE *file, const struct diff *diff)
                   100 * (wholes[DIFF_AFTER] / wholes[DIFF_BEFORE] - 1));
 }
 
-/* The CPU time of a side, in seconds; 0: it is not known of all its recordings. */
-static double cpu_seconds(const struct diff *diff, enum diff_side side)
-{
-    double time_s = 0;
-    for (size_t i = 0; i < diff->part_count; i++) {
-        const struct part *part = &diff->parts[i];
-        if (part->side == side && !(part->cpu_s > 0)) {
-            return 0;
-        }
-        time_s += part->side == side ? part->cpu_s : 0;
-    }
-    return time_s;
-}
-
 /* How many digits a number above 0 has behind the point, so that it has three in all. */
 static int digits_behind_point(double number)
 {
     return (int)fmin(fmax(2 - floor(log10(number)), 0), 9);
 }
 
-static size_t count_parts(const struct diff *diff, enum diff_side side)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < diff->part_count; i++) {
-        count += diff->parts[i].side == side;
-    }
-    return count;
-}
-
 /* "1.60 -> 2.05 CPU-seconds a recording (+28 %)". Shares of what each side had hide that. */
 static void write_wholes(FILE *file, const struct diff *diff)
 {
-    double before_s = cpu_seconds(diff, DIFF_BEFORE) / (double)count_parts(diff, DIFF_BEFORE);
-    double after_s = cpu_seconds(diff, DIFF_AFTER) / (double)count_parts(diff, DIFF_AFTER);
+    double before_s = diff_cpu_seconds(diff, DIFF_BEFORE);
+    double after_s = diff_cpu_seconds(diff, DIFF_AFTER);
     if (!(before_s > 0) || !(after_s > 0) || diff->options.per == DIFF_PER_WORK) {
         return;
     }
@@ -188,8 +163,9 @@ static void write_wholes(FILE *file, const struct diff *diff)
     (void)fprintf(file, "%.*f -> %.*f CPU-seconds%s (%+.0f %%)", digits_behind_point(before_s),
                   before_s, digits_behind_point(after_s), after_s,
                   diff->part_count > DIFF_SIDES ? " a recording" : "", 100 * change);
-    (void)fputs(
-        fabs(change) > MUCH ? "; if both did the same work, --per 1 compares these\n" : "\n", file);
+    (void)fputs(fabs(change) > DIFF_MUCH ? "; if both did the same work, --per 1 compares these\n"
+                                         : "\n",
+                file);
 }
 
 static void write_numbers(FILE *file, const struct diff *diff)

@@ -39,11 +39,6 @@ static bool read_number(const cJSON *object, const char *name, uint64_t *ret)
     return data_read_u64(cJSON_GetObjectItemCaseSensitive(object, name), ret);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 static int take_host(struct looking *looking, const cJSON *session)
 {
     struct merge_input *input = looking->input;
@@ -83,8 +78,10 @@ static int end_segment(struct looking *looking)
     if (read_number(books, "at_boot_ns", &end_boot_ns) &&
         read_number(books, "at_realtime_ns", &end_wall_ns)) {
         input->to_unix_ns = max_u64(input->to_unix_ns, end_wall_ns);
-        input->moved_ns =
-            max_u64(input->moved_ns, distance(end_wall_ns - end_boot_ns, wall_ns - boot_ns));
+        /* Each of the two may be the larger, so of their differences only that between them counts.
+         */
+        uint64_t moved_ns = (end_wall_ns - end_boot_ns) - (wall_ns - boot_ns);
+        input->moved_ns = max_u64(input->moved_ns, min_u64(moved_ns, -moved_ns));
     }
     return take_host(looking, session);
 }
@@ -159,6 +156,9 @@ int merge_inputs_read(const char *const *paths, size_t count, struct merge_input
     if (first_samples_find_shared(&firsts, &first, &second)) {
         inputs[second].shared_path = paths[first];
     }
+    if (first_samples_find_mistaken(&firsts, &first, &second)) {
+        inputs[second].other_path = paths[first];
+    }
     *ret = inputs;
     return 0;
 }
@@ -171,15 +171,17 @@ void merge_inputs_free(struct merge_input *inputs, size_t count)
     free(inputs);
 }
 
-uint64_t merge_apart_ns(const struct merge_input *inputs, size_t count)
+bool merge_apart_ns(const struct merge_input *inputs, size_t count, uint64_t *ret_ns)
 {
-    uint64_t apart_ns = 0;
+    bool is_known = true;
+    *ret_ns = 0;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < i; j++) {
             if (strcmp(inputs[i].host, inputs[j].host) != 0) {
-                apart_ns = max_u64(apart_ns, inputs[i].moved_ns + inputs[j].moved_ns);
+                *ret_ns = max_u64(*ret_ns, inputs[i].moved_ns + inputs[j].moved_ns);
+                is_known = is_known && inputs[i].to_unix_ns > 0 && inputs[j].to_unix_ns > 0;
             }
         }
     }
-    return apart_ns;
+    return is_known;
 }

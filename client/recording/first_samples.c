@@ -12,6 +12,7 @@
 #include "grow.h"
 #include "json.h"
 #include "recording.h"
+#include "seeded_hash.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,6 +44,19 @@ static int end_segment(struct first_samples *firsts)
     return r;
 }
 
+/* What each reading of a session says of it. */
+static uint64_t hash_origin(const cJSON *session)
+{
+    static const char *const members[] = {"host", "created_boot_ns", "created_realtime_ns"};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        const char *text =
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, members[i]));
+        hash = seeded_hash_pair(hash, text == NULL ? 0 : seeded_hash(text, strlen(text)));
+    }
+    return hash;
+}
+
 static int take_session(struct first_samples *firsts, const struct fxt_data *data)
 {
     cleanup_(freep) char *object = NULL;
@@ -53,6 +67,7 @@ static int take_session(struct first_samples *firsts, const struct fxt_data *dat
     cleanup_(json_freep) cJSON *session = cJSON_Parse(object);
     const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "session"));
     (void)snprintf(firsts->next.session, sizeof firsts->next.session, "%s", id == NULL ? "" : id);
+    firsts->next.origin = hash_origin(session);
     return 0;
 }
 
@@ -136,4 +151,32 @@ bool first_samples_find_shared(struct first_samples *firsts, size_t *ret_first, 
         }
     }
     return is_found;
+}
+
+static int compare_sessions(const void *left, const void *right)
+{
+    const struct first_sample *a = left;
+    const struct first_sample *b = right;
+    int r = strcmp(a->session, b->session);
+    return r == 0 ? compare_u64(a->recording, b->recording) : r;
+}
+
+bool first_samples_find_mistaken(struct first_samples *firsts, size_t *ret_first,
+                                 size_t *ret_second)
+{
+    const struct first_sample *samples = firsts->samples;
+    if (firsts->count > 0) {
+        qsort(firsts->samples, firsts->count, sizeof *firsts->samples, compare_sessions);
+    }
+    for (size_t i = 1; i < firsts->count; i++) {
+        const struct first_sample *a = &samples[i - 1];
+        const struct first_sample *b = &samples[i];
+        if (a->recording != b->recording && strcmp(a->session, b->session) == 0 &&
+            a->origin != b->origin) {
+            *ret_first = (size_t)a->recording;
+            *ret_second = (size_t)b->recording;
+            return true;
+        }
+    }
+    return false;
 }

@@ -397,12 +397,34 @@ static int judge_limit(const struct diff_request *request, const struct diff *di
                        100 * part, request->fail_percent);
         return EXIT_ABOVE_LIMIT;
     }
+    if (request->per == NULL && diff_hides_growth(diff, limit, &part)) {
+        return complain("--fail-above: a recording took %.0f %% more CPU time, and in shares of "
+                        "that (--per cpu) what grew as all did has not grown; give --per 1 if both "
+                        "did the same work, or --per cpu to judge shares alone",
+                        100 * part);
+    }
     if (!is_visible) {
         (void)complain("--fail-above: nothing surely grew by more than %.3g %% of the whole, but "
                        "not all such changes would have been seen; record longer, or more often",
                        request->fail_percent);
     }
     return EXIT_DONE;
+}
+
+/* Notes whether both sides have samples of one session. */
+static int find_shared(struct diff *diff, const struct first_samples *firsts)
+{
+    cleanup_(first_samples_done) struct first_samples both = {0};
+    size_t first = 0;
+    size_t second = 0;
+    int r = 0;
+    for (size_t side = 0; side < DIFF_SIDES && r == 0; side++) {
+        r = first_samples_add(&both, &firsts[side]);
+    }
+    if (r == 0 && first_samples_find_shared(&both, &first, &second)) {
+        diff_note_shared(diff);
+    }
+    return r < 0 ? complain("there is not enough memory") : EXIT_DONE;
 }
 
 static int save_page(const struct diff_request *request, const struct diff *diff,
@@ -446,6 +468,7 @@ static int run_diff(struct diff_request *request)
         }
     }
     int copies_status = check_copies(&request->operands, parts.firsts);
+    copies_status = copies_status == EXIT_DONE ? find_shared(diff, parts.firsts) : copies_status;
     if (copies_status != EXIT_DONE) {
         return copies_status;
     }

@@ -234,6 +234,7 @@ static const char *say_time(uint64_t unix_ns, char *into)
 static void print_json(const struct merge_input *inputs, size_t count)
 {
     struct json_out out = {.file = stdout};
+    uint64_t apart_ns = 0;
     json_out_begin(&out, NULL, '{');
     json_out_begin(&out, "recordings", '[');
     for (size_t i = 0; i < count; i++) {
@@ -252,7 +253,11 @@ static void print_json(const struct merge_input *inputs, size_t count)
         json_out_end(&out, '}');
     }
     json_out_end(&out, ']');
-    json_out_u64(&out, "apart_ns", merge_apart_ns(inputs, count));
+    if (merge_apart_ns(inputs, count, &apart_ns)) {
+        json_out_u64(&out, "apart_ns", apart_ns);
+    } else {
+        json_out_raw(&out, "apart_ns", NULL);
+    }
     json_out_end(&out, '}');
     (void)fputc('\n', stdout);
 }
@@ -284,16 +289,25 @@ static void print_clocks(FILE *file, const struct merge_input *inputs, size_t co
         text_print(file, inputs[i].host);
         (void)fputc('\n', file);
     }
-    if (has_hosts(inputs, count)) {
-        (void)fprintf(file,
-                      "by their own clocks hosts are apart by up to %.3f ms, and by what each was "
-                      "set wrong,\nwhich no recording says (NTP: milliseconds, PTP: microseconds); "
-                      "within a session the order is exact\n",
-                      (double)merge_apart_ns(inputs, count) / 1e6);
+    uint64_t apart_ns = 0;
+    if (!has_hosts(inputs, count)) {
+        return;
     }
+    if (merge_apart_ns(inputs, count, &apart_ns)) {
+        (void)fprintf(file, "by their own clocks hosts are apart by up to %.3f ms",
+                      (double)apart_ns / 1e6);
+    } else {
+        (void)fputs("how far hosts are apart by their own clocks is not known, as a recording does "
+                    "not have its end",
+                    file);
+    }
+    (void)fputs(", and by what each was set wrong,\nwhich no recording says (NTP: milliseconds, "
+                "PTP: microseconds); within a session the order is exact\n",
+                file);
 }
 
-/* Refuses samples that two recordings have, as a copy of another file has. */
+/* Refuses samples that two recordings have, as a copy of another file has, and sessions that only
+ * pretend to be one: what one says would be said of both. */
 static int check_inputs(const struct merge_input *inputs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -301,6 +315,11 @@ static int check_inputs(const struct merge_input *inputs, size_t count)
             return complain("%s and %s have the same samples of a session, which would count "
                             "twice; name one of them",
                             inputs[i].shared_path, inputs[i].path);
+        }
+        if (inputs[i].other_path != NULL) {
+            return complain("%s and %s have sessions of one id that were created on different "
+                            "hosts or at different times; one is not what cpu-profilerd wrote",
+                            inputs[i].other_path, inputs[i].path);
         }
     }
     return EXIT_DONE;

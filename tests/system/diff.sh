@@ -49,6 +49,12 @@ ends 3 before?.fxt --with after?.fxt --fail-above 3%
 ends 0 before?.fxt --with same?.fxt --fail-above 10
 ends 0 before1.fxt before2.fxt --with same1.fxt same2.fxt --fail-above 10 --fdr 20
 ends 0 before?.fxt --with after?.fxt --fail-above 50
+# All took twice the time: no share has grown, which is said where shares were not asked for.
+for i in 1 2 3; do record "half$i" 0.35 :; done
+ends 1 half?.fxt --with same?.fxt --fail-above 20
+grep -Eq '^profctl: --fail-above: a recording took [0-9]+ % more CPU time, .* give --per 1 if both did the same work' err || fail "of twice the time it says: $(cat err)"
+ends 0 half?.fxt --with same?.fxt --fail-above 20 --per cpu
+ends 3 half?.fxt --with same?.fxt --fail-above 20 --per 1
 ends 2 before1.fxt
 ends 2 before1.fxt same1.fxt after1.fxt
 ends 2 before1.fxt same1.fxt --with

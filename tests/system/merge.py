@@ -112,6 +112,8 @@ with open(path_of("cut.fxt"), "wb") as file:
     file.write(content[:len(content) // 2 // 8 * 8 + 4])
 done = merge(path_of("cut.fxt"), paths[1], "-o", path_of("cut_all.fxt"))
 expect("a recording that is cut off", b"cut.fxt is not whole" in done.stderr, True)
+expect("how far it is apart", b"how far hosts are apart by their own clocks is not known" in done.stdout, True)
+expect("the same in JSON", json.loads(merge(path_of("cut.fxt"), paths[1], "-o", path_of("cut_told.fxt"), "--json").stdout)["apart_ns"], None)
 samples = [json.loads(line) for line in exported("cut_all.fxt").splitlines()]
 expect("behind the cut", sum(row["table"] == "sample" and row["host"] == "late" for row in samples), SAMPLES)
 recording = Recording()
@@ -125,6 +127,14 @@ os.symlink(paths[0], path_of("link.fxt"))
 twice = [([paths[0], path_of("link.fxt")], 2, "h0.fxt and {}/link.fxt are the same file"),
          ([paths[1], paths[0], path_of("h1.fxt")], 1, "h1.fxt.gz and {}/h1.fxt have the same samples of a session"),
          ([path_of("h0.fxt"), path_of("cut.fxt")], 1, "h0.fxt and {}/cut.fxt have the same samples of a session")]
+# A session that has another one's id: what one says would be said of both.
+for number, host in enumerate(("mine", "theirs")):
+    impostor = Recording()
+    impostor.data(SESSION, {"session": "5e55", "host": host, "created_boot_ns": "1", "created_realtime_ns": "10"})
+    impostor.time_ns += number * 10**6
+    impostor.sample(1, 0x10)
+    impostor.write(MAKER, path_of(f"{host}.fxt"))
+twice.append(([path_of("mine.fxt"), path_of("theirs.fxt")], 1, "mine.fxt and {}/theirs.fxt have sessions of one id"))
 # Two parts of a session, as two reads of it leave them, are no copies of each other.
 for number in range(2):
     part = Recording()

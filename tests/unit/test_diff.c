@@ -639,21 +639,32 @@ TEST(cuts_a_stack_between_frames_alone)
     free(text);
 }
 
+/* Prints the difference of two recordings that have samples of one session, or have not. */
+static char *print_alike(struct profile *before, struct profile *after, bool has_shared)
+{
+    struct diff *diff = compare_several(&options, before, after, 1);
+    if (has_shared) {
+        diff_note_shared(diff);
+    }
+    return print_on_80_columns(diff);
+}
+
 TEST(says_in_a_sentence_that_recordings_are_the_same)
 {
-    char *text =
-        print_on_80_columns(compare_several(&options, make(MODULE, 3, 5), make(MODULE, 3, 5), 1));
+    char *text = print_alike(make(MODULE, 3, 5), make(MODULE, 3, 5), true);
     assert_string_equal(text, "a and b are the same recording: 605 samples in 0.604 s, as many in "
                               "each of 4\nfunctions.\n");
     free(text);
-    text =
-        print_on_80_columns(compare_several(&options, make(MODULE, 3, 5), make(MODULE, 3, 4), 1));
+    text = print_alike(make(MODULE, 3, 5), make(MODULE, 3, 4), true);
     assert_null(strstr(text, "the same recording"));
     assert_contains(text, " rare ");
     free(text);
     /* As many samples, elsewhere. */
-    text =
-        print_on_80_columns(compare_several(&options, make(MODULE, 3, 0), make(MODULE, 4, 0), 1));
+    text = print_alike(make(MODULE, 3, 0), make(MODULE, 4, 0), true);
+    assert_null(strstr(text, "the same recording"));
+    free(text);
+    /* All is alike, of another session. */
+    text = print_alike(make(MODULE, 3, 5), make(MODULE, 3, 5), false);
     assert_null(strstr(text, "the same recording"));
     free(text);
 }

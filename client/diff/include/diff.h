@@ -117,6 +117,14 @@ bool diff_is_judged(const struct diff *diff);
 /* The rows: those that are sure first, then by the change. Borrowed. */
 const struct diff_row *diff_rows(const struct diff *diff, size_t *ret_count);
 
+/* Both sides have samples of one session, so they may be one recording. To be called before the
+ * result is shown. */
+void diff_note_shared(struct diff *diff);
+
+/* Whether shares are compared of sides of which the second took more CPU time a recording, by more
+ * than `part`: what grew as all did is then in no row. `*ret_part` is by how much. */
+bool diff_hides_growth(const struct diff *diff, double part, double *ret_part);
+
 /* The change of a row that is sure, larger than `part` of the first side's whole and the largest
  * such increase; NULL: there is none. `*ret_visible` is whether one of that size would have been
  * seen in every row that was tested. */

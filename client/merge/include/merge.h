@@ -18,6 +18,7 @@
 struct merge_input {
     const char *path;        /* borrowed */
     const char *shared_path; /* borrowed; an earlier one that has samples of it; NULL: none */
+    const char *other_path;  /* borrowed; one whose session has the same id, and is another one */
     char *host;              /* owned: as the recording has it, or "" */
     uint64_t size_bytes;     /* of whole records, not compressed */
     uint64_t session_count;  /* those that are told */
@@ -35,9 +36,9 @@ int merge_inputs_read(const char *const *paths, size_t count, struct merge_input
                       struct fault *reterr);
 void merge_inputs_free(struct merge_input *inputs, size_t count);
 
-/* How far two hosts may be apart by what is known: the most that two of them were moved together. A
- * single host is not apart. */
-uint64_t merge_apart_ns(const struct merge_input *inputs, size_t count);
+/* How far two hosts may be apart by their own clocks: the most that two of them were moved
+ * together. A single host is not apart. False: of one it is not known. */
+bool merge_apart_ns(const struct merge_input *inputs, size_t count, uint64_t *ret_ns);
 
 /* Writes a tar archive of the files as they are, and a manifest that names their hosts. Returns 0,
  * or -errno with a sentence in `reterr`; errors of the stream are its owner's. */

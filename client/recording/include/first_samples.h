@@ -24,6 +24,7 @@ struct first_sample {
     uint64_t cpu;
     uint64_t event;
     uint64_t recording; /* the number of its recording */
+    uint64_t origin;    /* a hash of where and when the session was created */
     char session[FIRST_SAMPLE_SESSION_BYTES];
 };
 
@@ -47,6 +48,11 @@ int first_samples_end(struct first_samples *firsts);
 
 /* Adds recordings that have ended behind those of `into`. Returns 0, or -ENOMEM. */
 int first_samples_add(struct first_samples *into, const struct first_samples *from);
+
+/* Finds two recordings whose sessions have the same id, but were created elsewhere or at another
+ * time. Changes the order of the samples. */
+bool first_samples_find_mistaken(struct first_samples *firsts, size_t *ret_first,
+                                 size_t *ret_second);
 
 /* Finds two recordings, by number, that have samples in common: of several pairs the one whose
  * second recording is first. Changes the order of the samples. */
