@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Parses the events of a session config. An element has a name and a rate or a period; one name
- * occurs once, since two streams of one event would count everything twice. An element of the clock
- * sets the rate of the config.
+ * Parses the events of a session config. An element has a name, a rate or a period, and followers;
+ * one name occurs once, since two streams of one event would count everything twice. An element of
+ * the clock sets the rate of the config. Followers become events of their own, behind their leader.
  */
 #include "session_events.h"
 
@@ -19,6 +19,7 @@ enum member {
     EVENT,
     FREQUENCY_HZ,
     PERIOD,
+    FOLLOWERS,
     MEMBER_COUNT,
 };
 
@@ -26,6 +27,7 @@ static const char *const member_names[MEMBER_COUNT] = {
     [EVENT] = "event",
     [FREQUENCY_HZ] = "frequency_hz",
     [PERIOD] = "period",
+    [FOLLOWERS] = "followers",
 };
 
 struct element {
@@ -114,26 +116,93 @@ static int add_clock(const struct element *element, const struct session_event *
     return 0;
 }
 
-static int add_event(const struct element *element, const struct session_event *event,
+/* Adds an event beside the clock, which `member` names. */
+static int add_event(const char *member, const struct session_event *event,
                      struct session_events *events, struct fault *reterr)
 {
     for (size_t i = 1; i < events->count; i++) {
         if (is_same(&events->all[i], event)) {
-            return fault_set_member(reterr, element->names[EVENT],
-                                    "is one that stands there already");
+            return fault_set_member(reterr, member, "is one that stands there already");
         }
     }
     if (events->count == SESSION_EVENTS_MAX) {
-        return fault_set_member(reterr, "events",
-                                "are more than %d with the clock, which is always one of them",
-                                SESSION_EVENTS_MAX);
+        return fault_set_member(
+            reterr, "events", "are more than %d with the clock, which is always one of them%s",
+            SESSION_EVENTS_MAX, event->is_follower ? ", and with followers" : "");
     }
     struct session_event *added = &events->all[events->count++];
     *added = *event;
-    if (added->period == 0 && added->frequency_hz == 0) {
+    if (!added->is_follower && added->period == 0 && added->frequency_hz == 0) {
         added->frequency_hz = SESSION_EVENT_FREQUENCY_HZ;
     }
     return 0;
+}
+
+static int check_follower(const char *member, const struct session_event *event,
+                          const struct session_event *leader, struct fault *reterr)
+{
+    if (is_clock(event)) {
+        return fault_set_member(reterr, member,
+                                "is cpu-clock, which is always sampled; it can have followers, "
+                                "and be none");
+    }
+    if (event->code.precise > 0) {
+        return fault_set_member(reterr, member,
+                                "has the modifier p; a follower is not sampled, so only u and k "
+                                "are allowed");
+    }
+    /* With counters that others may take, the clock would stand still while they have them. */
+    if (is_clock(leader) && event_names_kind(&event->code) != EVENT_KIND_SOFTWARE) {
+        return fault_set_member(reterr, member,
+                                "is none of the kernel's own events, which alone may follow "
+                                "cpu-clock; let it follow 'cycles'");
+    }
+    return 0;
+}
+
+static int add_followers(const struct element *element, uint32_t leader,
+                         struct session_events *events, struct fault *reterr)
+{
+    const cJSON *array = element->items[FOLLOWERS];
+    const cJSON *item = NULL;
+    size_t index = 0;
+    if (array == NULL) {
+        return 0;
+    }
+    if (!cJSON_IsArray(array) || array->child == NULL) {
+        return fault_set_member(reterr, element->names[FOLLOWERS],
+                                "is %s; an array of names of events is allowed",
+                                cJSON_IsArray(array) ? "empty" : "not an array");
+    }
+    cJSON_ArrayForEach(item, array)
+    {
+        char member[2 * MEMBER_BYTES];
+        const char *name = cJSON_GetStringValue(item);
+        struct session_event event = {.is_follower = true, .leader = leader};
+        (void)snprintf(member, sizeof member, "%s[%zu]", element->names[FOLLOWERS], index++);
+        int r = name == NULL ? fault_set_member(reterr, member,
+                                                "is not a string; the name of an event is needed")
+                             : event_names_find(name, member, &event.code, reterr);
+        if (r >= 0) {
+            (void)snprintf(event.name, sizeof event.name, "%s", name);
+            r = check_follower(member, &event, &events->all[leader], reterr);
+        }
+        r = r < 0 ? r : add_event(member, &event, events, reterr);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int add_element(const struct element *element, const struct session_event *event,
+                       struct session_events *events, struct fault *reterr)
+{
+    const bool is_of_clock = is_clock(event);
+    int r = is_of_clock ? add_clock(element, event, events, reterr)
+                        : add_event(element->names[EVENT], event, events, reterr);
+    const uint32_t leader = is_of_clock ? 0 : (uint32_t)events->count - 1;
+    return r < 0 ? r : add_followers(element, leader, events, reterr);
 }
 
 int session_events_read(const cJSON *array, struct session_events *ret, struct fault *reterr)
@@ -159,12 +228,25 @@ int session_events_read(const cJSON *array, struct session_events *ret, struct f
         struct element element = {0};
         struct session_event event = {0};
         r = r < 0 ? r : read_element(item, index, &element, &event, reterr);
-        r = r < 0              ? r
-            : is_clock(&event) ? add_clock(&element, &event, ret, reterr)
-                               : add_event(&element, &event, ret, reterr);
+        r = r < 0 ? r : add_element(&element, &event, ret, reterr);
         index++;
     }
     return r;
+}
+
+/* Adds the followers of an event to its element. */
+static bool print_followers(cJSON *object, const struct session_events *events, size_t leader)
+{
+    cJSON *array = NULL;
+    bool good = true;
+    for (size_t i = 1; i < events->count && good; i++) {
+        const struct session_event *event = &events->all[i];
+        if (event->is_follower && event->leader == leader) {
+            array = array == NULL ? cJSON_AddArrayToObject(object, "followers") : array;
+            good = cJSON_AddItemToArray(array, cJSON_CreateString(event->name));
+        }
+    }
+    return good;
 }
 
 bool session_events_print(cJSON *config, const struct session_events *events)
@@ -175,13 +257,17 @@ bool session_events_print(cJSON *config, const struct session_events *events)
     cJSON *array = cJSON_AddArrayToObject(config, "events");
     for (size_t i = events->clock_is_asked ? 0 : 1; array != NULL && i < events->count; i++) {
         const struct session_event *event = &events->all[i];
+        if (event->is_follower) {
+            continue;
+        }
         cJSON *object = cJSON_CreateObject();
         if (!cJSON_AddItemToArray(array, object) ||
             cJSON_AddStringToObject(object, "event", event->name) == NULL ||
             (event->period > 0 &&
              cJSON_AddNumberToObject(object, "period", (double)event->period) == NULL) ||
             (event->frequency_hz > 0 &&
-             cJSON_AddNumberToObject(object, "frequency_hz", event->frequency_hz) == NULL)) {
+             cJSON_AddNumberToObject(object, "frequency_hz", event->frequency_hz) == NULL) ||
+            !print_followers(object, events, i)) {
             return false;
         }
     }

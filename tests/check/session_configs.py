@@ -25,6 +25,10 @@ BEYOND_THE_SCHEMA = {
     "events_clock_of_programs": "the clock alone takes no modifiers",
     "events_clock_too_fast": "the clock alone has periods of time",
     "events_eight_and_clock": "the clock is one of them",
+    "events_followers_twice": "two elements are not compared",
+    "events_followers_leader": "two names can be of one event",
+    "events_followers_of_clock": "the clock alone leads some only",
+    "events_followers_eight": "all are counted together",
     "events_two_rates": "members of members are not compared",
 }
 

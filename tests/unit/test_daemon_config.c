@@ -223,6 +223,10 @@ TEST(refuses_events_that_are_not_allowed)
          "the administrator says so (allowed_events in F)"},
         {"{\"allowed_events\":[\"hardware\"]}", 1000, "{\"events\":[{\"event\":\"cycles\"}]}",
          NULL},
+        {"{\"allowed_events\":[\"software\"]}", 0,
+         "{\"events\":[{\"event\":\"cs\",\"followers\":[\"cycles\"]}]}",
+         "events: has 'cycles', a hardware event, which the administrator does not allow "
+         "(allowed_events in F)"},
         {"{\"allowed_events\":[]}", 0, "{\"events\":[{\"event\":\"cs\"}]}",
          "events: has 'cs', a software event, which the administrator does not allow "
          "(allowed_events in F)"},

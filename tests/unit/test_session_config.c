@@ -38,6 +38,8 @@ static void assert_equal_configs(const struct session_config *a, const struct se
         assert_int_equal(a->events.all[i].period, b->events.all[i].period);
         assert_int_equal(a->events.all[i].frequency_hz, b->events.all[i].frequency_hz);
         assert_int_equal(a->events.all[i].code.config, b->events.all[i].code.config);
+        assert_int_equal(a->events.all[i].is_follower, b->events.all[i].is_follower);
+        assert_int_equal(a->events.all[i].leader, b->events.all[i].leader);
     }
 }
 
@@ -105,7 +107,8 @@ TEST(fills_in_defaults)
     "\"max_stack_depth\":20,\"unwind\":\"cfi\",\"stack_copy_bytes\":4096,\"kernel_stacks\":true,"   \
     "\"kernel_threads\":false,\"targets\":{\"pids\":[11,12],\"tids\":[13],\"uids\":[0,4294967294]," \
     "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"],\"units\":[\"d.service\"]},"                     \
-    "\"events\":[{\"event\":\"faults:u\",\"period\":7},{\"event\":\"cs\",\"frequency_hz\":9}],"     \
+    "\"events\":[{\"event\":\"faults:u\",\"period\":7},{\"event\":\"cs\",\"frequency_hz\":9,"       \
+    "\"followers\":[\"task-clock\",\"cycles:k\"]}],"                                                \
     "\"off_cpu\":{\"min_wait_us\":5,\"max_cost_percent\":7},\"exclude_self\":false,"                \
     "\"cpus\":\"0-1\",\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
 
@@ -113,6 +116,36 @@ TEST(reads_every_member)
 {
     expect_printed("{\"frequency_hz\":3," ALL_BUT_THE_RATE,
                    "{\"sample_period_ns\":333617567," ALL_BUT_THE_RATE);
+}
+
+/* A follower is an event of its own, behind its leader, and has neither a rate nor a period. */
+TEST(puts_followers_behind_their_leaders)
+{
+    static const char text[] =
+        "{\"events\":[{\"event\":\"cycles\",\"period\":7,"
+        "\"followers\":[\"instructions\",\"cache-misses\"]},{\"event\":\"cpu-clock\","
+        "\"followers\":[\"faults\"]},{\"event\":\"cs\",\"followers\":[\"branches\"]}]}";
+    static const struct {
+        const char *name;
+        bool is_follower;
+        uint32_t leader;
+    } expected[] = {
+        {"cpu-clock", false, 0},   {"cycles", false, 0}, {"instructions", true, 1},
+        {"cache-misses", true, 1}, {"faults", true, 0},  {"cs", false, 0},
+        {"branches", true, 5},
+    };
+    struct session_config config;
+    assert_int_equal(parse(text, &config, NULL), 0);
+    assert_int_equal(config.events.count, COUNT_OF(expected));
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        const struct session_event *event = &config.events.all[i];
+        assert_string_equal(event->name, expected[i].name);
+        assert_int_equal(event->is_follower, expected[i].is_follower);
+        assert_int_equal(event->leader, expected[i].leader);
+        if (event->is_follower) {
+            assert_int_equal(event->period + event->frequency_hz, 0);
+        }
+    }
 }
 
 TEST(sizes_the_default_buffer_by_rate_and_duration)

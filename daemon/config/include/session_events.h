@@ -24,11 +24,15 @@ struct session_event {
     uint64_t period;       /* a sample each time that so many were counted; 0: by the rate */
     uint32_t frequency_hz; /* about so many samples a second on each CPU; 0: by the period. The
                             * clock has neither, as its period stands in the config */
+    bool is_follower;      /* it has no samples of its own, so neither rate nor period: each sample
+                            * of its leader says what it has counted */
+    uint32_t leader;       /* of a follower: the place of its leader, before its own */
 };
 
 struct session_events {
     struct session_event all[SESSION_EVENTS_MAX]; /* the first: the clock, whose rate stands in the
-                                                   * config */
+                                                   * config; the followers of an event stand
+                                                   * together, in the order of the config */
     size_t count;        /* 0: there is no member, and the clock alone is sampled */
     bool clock_is_asked; /* the clock has an element */
 };
