@@ -30,10 +30,16 @@
 #define ID_BITS     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 #define SWITCH_BITS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
+/* `leader_fd` -1: the event has no leader. */
+static int open_in_group(const struct perf_event_attr *attr, uint32_t cpu, int leader_fd)
+{
+    long fd = syscall(SYS_perf_event_open, attr, -1, (int)cpu, leader_fd, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : (int)fd;
+}
+
 static int open_event(const struct perf_event_attr *attr, uint32_t cpu)
 {
-    long fd = syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? -errno : (int)fd;
+    return open_in_group(attr, cpu, -1);
 }
 
 static struct perf_event_attr common_attr(uint64_t config)
@@ -219,6 +225,13 @@ static int event_fault(const struct perf_event *event, int error, struct fault *
     if (event->name[0] == '\0' || why == NULL) {
         return perf_event_fault(error, reterr);
     }
+    if (event->leader_name != NULL && (error == EINVAL || error == EOPNOTSUPP)) {
+        return fault_set_member(reterr, "events",
+                                "'%s' cannot follow '%s': the kernel refuses both in one group, as "
+                                "it does with counters of two devices, or more than there are; "
+                                "give it as an event of its own, or fewer followers",
+                                event->name, event->leader_name);
+    }
     return fault_set_member(reterr, "events", "'%s' %s ('profctl events' lists what there is)",
                             event->name, why);
 }
@@ -274,11 +287,50 @@ struct perf_record_layout perf_event_switch_layout(void)
     return perf_record_layout_make(SWITCH_BITS, 0);
 }
 
+/* What an event of a session counts. */
+static void set_code(struct perf_event_attr *attr, const struct event_code *code)
+{
+    attr->type = (uint32_t)code->type;
+    attr->config = code->config;
+    attr->config1 = code->config1;
+    attr->config2 = code->config2;
+    attr->precise_ip = code->precise & 3U;
+    attr->exclude_user = code->exclude_user;
+    attr->exclude_kernel = code->exclude_kernel;
+    attr->exclude_idle = code->type == PERF_TYPE_SOFTWARE;
+}
+
+/* An event of a session that is counted with another: while that one is on, and read with each of
+ * its samples. It is opened enabled, since its leader is not. */
+static struct perf_event following_event(const struct perf_source *source,
+                                         const struct perf_event_choice *choice, size_t index)
+{
+    const struct perf_event *leader = &source->events[perf_event_place(choice->leader)];
+    struct perf_event event = {
+        .attr = common_attr(0),
+        .consumer = PERF_CONSUMER_LEADER,
+        .index = (uint32_t)index,
+        .leader = choice->leader,
+        .leader_name = choice->leader == 0 ? "cpu-clock" : leader->name,
+    };
+    (void)snprintf(event.name, sizeof event.name, "%s", choice->name);
+    set_code(&event.attr, &choice->code);
+    event.attr.disabled = 0;
+    event.attr.read_format = sampling_attr(&source->config, &source->features).read_format;
+    return event;
+}
+
+/* Has an event's samples say what its followers have counted as well. */
+static void lead(struct perf_event *event)
+{
+    event->attr.sample_type |= PERF_SAMPLE_READ;
+    event->attr.read_format |= PERF_FORMAT_GROUP;
+}
+
 /* An event of a session beside the clock. Its chains come with its samples, not later. */
 static struct perf_event chosen_event(const struct perf_source *source,
                                       const struct perf_event_choice *choice, size_t index)
 {
-    const struct event_code *code = &choice->code;
     struct perf_event event = {
         .attr = sampling_attr(&source->config, &source->features),
         .consumer = PERF_CONSUMER_SAMPLES,
@@ -289,14 +341,7 @@ static struct perf_event chosen_event(const struct perf_source *source,
         event.attr.sample_stack_user = choice->stack_copy_bytes;
     }
     (void)snprintf(event.name, sizeof event.name, "%s", choice->name);
-    event.attr.type = (uint32_t)code->type;
-    event.attr.config = code->config;
-    event.attr.config1 = code->config1;
-    event.attr.config2 = code->config2;
-    event.attr.precise_ip = code->precise & 3U;
-    event.attr.exclude_user = code->exclude_user;
-    event.attr.exclude_kernel = code->exclude_kernel;
-    event.attr.exclude_idle = code->type == PERF_TYPE_SOFTWARE;
+    set_code(&event.attr, &choice->code);
     event.attr.exclude_hv = 0; /* what some machines cannot leave out */
     event.attr.exclude_guest = 0;
     event.attr.sample_max_stack = source->plan.sample_max_stack;
@@ -356,7 +401,15 @@ void perf_event_list(struct perf_source *source)
     };
     source->events[PERF_STREAM_WAITS] = wait_event(source);
     for (size_t i = 0; i < source->config.event_count; i++) {
-        source->events[PERF_STREAMS + i] = chosen_event(source, &source->config.events[i], i + 1);
+        const struct perf_event_choice *choice = &source->config.events[i];
+        source->events[PERF_STREAMS + i] = choice->is_follower
+                                               ? following_event(source, choice, i + 1)
+                                               : chosen_event(source, choice, i + 1);
+    }
+    for (uint32_t event = 0; event <= source->config.event_count; event++) {
+        if (source->groups[event].follower_count > 0) {
+            lead(&source->events[perf_event_place(event)]);
+        }
     }
     if (source->deferring) {
         add_flags(&clock->attr, PERF_ATTR_FLAG_DEFER_CALLCHAIN);
@@ -420,6 +473,19 @@ static int map_ring(struct perf_stream *stream, uint64_t data_bytes, uint8_t *bo
     return r < 0 ? fault_map(-r, stream->map_bytes, reterr) : 0;
 }
 
+/* Opens an event, and maps its ring where it has one. */
+static int open_stream(const struct perf_event *event, const struct perf_cpu *cpu, uint8_t *bounce,
+                       struct perf_stream *stream, struct fault *reterr)
+{
+    const bool is_follower = event->consumer == PERF_CONSUMER_LEADER;
+    stream->fd = open_in_group(&event->attr, cpu->cpu,
+                               is_follower ? cpu->streams[perf_event_place(event->leader)].fd : -1);
+    if (stream->fd < 0) {
+        return event_fault(event, -stream->fd, reterr);
+    }
+    return is_follower ? 0 : map_ring(stream, event->ring_bytes, bounce, reterr);
+}
+
 /* Sideband comes from each CPU, all else from those that are sampled. */
 int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounces,
                   struct perf_cpu *cpu, struct fault *reterr)
@@ -436,10 +502,7 @@ int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounc
             (!sampled && event->consumer != PERF_CONSUMER_SIDEBAND)) {
             continue;
         }
-        stream->fd = open_event(&event->attr, cpu->cpu);
-        r = stream->fd < 0
-                ? event_fault(event, -stream->fd, reterr)
-                : map_ring(stream, event->ring_bytes, bounces + i * PERF_RING_BOUNCE_BYTES, reterr);
+        r = open_stream(event, cpu, bounces + i * PERF_RING_BOUNCE_BYTES, stream, reterr);
     }
     if (r < 0) {
         perf_cpu_close(cpu);

@@ -14,7 +14,9 @@ struct perf_event {
     struct perf_event_attr attr;
     char name[PERF_EVENT_NAME_BYTES]; /* of one that a session chose; else empty */
     enum perf_consumer consumer;
-    uint32_t index; /* among those that sample; 0: the clock */
+    uint32_t index;          /* among those that sample or follow; 0: the clock */
+    uint32_t leader;         /* of a follower: the index of its leader */
+    const char *leader_name; /* of a follower; borrowed, or static; NULL: it is none */
     uint64_t ring_bytes;
 };
 

@@ -217,12 +217,37 @@ static bool take_user_stack(struct cursor *cursor, struct perf_sample_view *ret)
     return true;
 }
 
+/* Each event of a group has as many words, its count first; the sample's own event is the first. */
+static bool read_group(const struct perf_record_layout *layout, const uint64_t *words,
+                       struct perf_sample_view *ret)
+{
+    const size_t event_count = layout->follower_count + 1;
+    const size_t event_words = layout->read_words < PERF_GROUP_HEAD_WORDS
+                                   ? 0
+                                   : (layout->read_words - PERF_GROUP_HEAD_WORDS) / event_count;
+    if (layout->follower_count > PERF_FOLLOWERS_MAX || event_words == 0 ||
+        words[0] != event_count) {
+        return false;
+    }
+    const uint64_t *event = words + PERF_GROUP_HEAD_WORDS;
+    ret->counted = event[0];
+    ret->followed.count = (uint32_t)layout->follower_count;
+    for (size_t i = 0; i < layout->follower_count; i++) {
+        event += event_words;
+        ret->followed.values[i] = event[0];
+    }
+    return true;
+}
+
 static bool take_count(const struct perf_record_layout *layout, struct cursor *cursor,
                        struct perf_sample_view *ret)
 {
     const uint64_t *words = take_words(cursor, layout->read_words);
     if (words == NULL || layout->read_words == 0) {
         return false;
+    }
+    if (layout->follower_count > 0) {
+        return read_group(layout, words, ret);
     }
     ret->counted = words[0];
     return true;

@@ -145,6 +145,16 @@ static int check_cpus(const struct perf_source_config *config, const uint32_t *o
     return 0;
 }
 
+/* Followers have no rings. */
+static size_t ring_event_count(const struct perf_source_config *config)
+{
+    size_t count = config->has_waits;
+    for (size_t i = 0; i < config->event_count; i++) {
+        count += !config->events[i].is_follower;
+    }
+    return count;
+}
+
 /* For the CPUs that are there. One that comes later has rings of the same size, if there is room.
  */
 static int make_plan(const struct perf_source_config *config, size_t online_count,
@@ -153,7 +163,7 @@ static int make_plan(const struct perf_source_config *config, size_t online_coun
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     struct perf_plan_input input = {
         .period_ns = config->period_ns,
-        .further_count = config->event_count + config->has_waits,
+        .further_count = ring_event_count(config),
         .max_stack_depth = config->max_stack_depth,
         .stack_copy_bytes = config->stack_copy_bytes,
         .user_regs_count = ARCH_PERF_REGS_COUNT,
@@ -192,6 +202,19 @@ static void free_memory(struct perf_source *source)
     free(source);
 }
 
+static void find_groups(const struct perf_source_config *config, struct perf_group *groups)
+{
+    for (uint32_t event = 1; event <= config->event_count; event++) {
+        const struct perf_event_choice *choice = &config->events[event - 1];
+        struct perf_group *group = &groups[choice->leader];
+        if (choice->is_follower) {
+            assert(choice->leader < event);
+            group->first_follower = group->follower_count == 0 ? event : group->first_follower;
+            group->follower_count++;
+        }
+    }
+}
+
 /* Places for `count` CPUs, none of them opened yet; NULL when memory is out. */
 static struct perf_source *new_source(const struct perf_source_config *config,
                                       const struct perf_features *features,
@@ -222,6 +245,7 @@ static struct perf_source *new_source(const struct perf_source_config *config,
         free_memory(source);
         return NULL;
     }
+    find_groups(config, source->groups);
     perf_event_list(source);
     source->bounces_bytes = count * source->stream_count * PERF_RING_BOUNCE_BYTES;
     source->bounces = map_bounces(source->bounces_bytes);
@@ -600,34 +624,49 @@ bool perf_source_replace(struct perf_source *source, struct perf_opening *openin
     return ticking;
 }
 
-int perf_source_read_count(const struct perf_source *source, size_t index, uint32_t event,
-                           struct perf_count *ret)
+/* Reads as many words of an event's count, and of those behind them that there are up to
+ * `words_max`. Returns 0 or -errno. */
+static int read_words(int fd, uint64_t *words, size_t words_min, size_t words_max)
 {
-    /* As read_format lays it out; the last word is there with PERF_FORMAT_LOST only. */
-    struct {
-        uint64_t value;
-        uint64_t time_enabled_ns;
-        uint64_t time_running_ns;
-        uint64_t id;
-        uint64_t lost_count;
-    } read_out = {0};
-    size_t wanted_bytes = sizeof read_out - (source->features.format_lost ? 0 : sizeof(uint64_t));
-    assert(index < source->cpu_count);
-    const struct perf_stream *stream = &source->cpus[index].streams[perf_event_place(event)];
-    *ret = stream->before;
-    if (stream->fd < 0) {
-        return 0;
-    }
-    ssize_t size = read(stream->fd, &read_out, wanted_bytes);
+    ssize_t size = read(fd, words, words_max * sizeof *words);
     if (size < 0) {
         return -errno;
     }
-    if ((size_t)size != wanted_bytes) {
-        return -EIO;
+    return (size_t)size < words_min * sizeof *words ? -EIO : 0;
+}
+
+/* As read_format lays it out; the last word is there with PERF_FORMAT_LOST only. Of a group the two
+ * times come first, and then its events, of which the leader is the first. A leader whose CPU went
+ * has lost its followers. */
+static int read_fd(const struct perf_source *source, int fd, bool is_leader, struct perf_count *ret)
+{
+    uint64_t words[PERF_GROUP_HEAD_WORDS + (1 + PERF_FOLLOWERS_MAX) * 3] = {0};
+    const size_t words_min = 2 + perf_source_event_words(source) + is_leader;
+    int r =
+        read_words(fd, words, words_min, is_leader ? sizeof words / sizeof words[0] : words_min);
+    const uint64_t *times = words + 1;
+    const uint64_t *own = is_leader ? words + PERF_GROUP_HEAD_WORDS : words;
+    const uint64_t *lost = is_leader ? own + 2 : own + 4;
+    if (r == 0) {
+        *ret = (struct perf_count){own[0], times[0], times[1],
+                                   source->features.format_lost ? *lost : 0};
     }
-    ret->value += read_out.value;
-    ret->time_enabled_ns += read_out.time_enabled_ns;
-    ret->time_running_ns += read_out.time_running_ns;
-    ret->lost_count += read_out.lost_count;
-    return 0;
+    return r;
+}
+
+int perf_source_read_count(const struct perf_source *source, size_t index, uint32_t event,
+                           struct perf_count *ret)
+{
+    struct perf_count count = {0};
+    assert(index < source->cpu_count);
+    const struct perf_stream *stream = &source->cpus[index].streams[perf_event_place(event)];
+    *ret = stream->before;
+    int r = stream->fd < 0
+                ? 0
+                : read_fd(source, stream->fd, source->groups[event].follower_count > 0, &count);
+    ret->value += count.value;
+    ret->time_enabled_ns += count.time_enabled_ns;
+    ret->time_running_ns += count.time_running_ns;
+    ret->lost_count += count.lost_count;
+    return r;
 }

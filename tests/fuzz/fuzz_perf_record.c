@@ -17,7 +17,9 @@
      PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |                 \
      PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | \
      PERF_SAMPLE_READ | PERF_SAMPLE_CGROUP)
-#define READ_WORDS_SHIFT 30 /* bits of no id choose how many words a reading has */
+/* Bits of no id choose how many words a reading has, and how many followers its event. */
+#define READ_WORDS_SHIFT 28
+#define FOLLOWERS_SHIFT  24
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -39,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct perf_record_layout layout =
         perf_record_layout_make(sample_type & LAYOUT_BITS, user_regs_mask);
     layout.read_words = sample_type >> READ_WORDS_SHIFT;
+    layout.follower_count = sample_type >> FOLLOWERS_SHIFT & 15;
     struct perf_record parsed;
     int r = perf_record_parse(&layout, record, record_bytes, &parsed);
     if (r != -EBADMSG && (r != 0 || !perf_record_views_inside(&parsed, record, record_bytes))) {

@@ -51,7 +51,7 @@ static inline bool perf_record_views_inside(const struct perf_record *parsed, co
         return words_inside(parsed->sample.kernel_chain, parsed->sample.kernel_count, record) &&
                words_inside(parsed->sample.user_chain, parsed->sample.user_count, record) &&
                words_inside(parsed->sample.user_regs, parsed->sample.user_regs_count, record) &&
-               span_inside(stack, record);
+               parsed->sample.followed.count <= PERF_FOLLOWERS_MAX && span_inside(stack, record);
     case PERF_KIND_MMAP:
         return text_inside(parsed->mmap.path, record) &&
                parsed->mmap.build_id_bytes <= PERF_BUILD_ID_BYTES_MAX;

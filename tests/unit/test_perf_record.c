@@ -78,7 +78,8 @@ static struct vector load(const char *folder, const char *name)
             char *end = NULL;
             uint64_t type = strtoull(line + 7, &end, 16);
             vector.layout = perf_record_layout_make(type, strtoull(end, &end, 16));
-            vector.layout.read_words = strtoull(end, NULL, 16);
+            vector.layout.read_words = strtoull(end, &end, 16);
+            vector.layout.follower_count = strtoull(end, NULL, 16);
         } else {
             add_line(&vector, line);
         }
@@ -139,6 +140,9 @@ static void tell_sample(const struct perf_sample_view *sample)
     tell_words("; user ", sample->user_chain, sample->user_count);
     if (sample->counted != 0) {
         tell("; counted %llu", (unsigned long long)sample->counted);
+    }
+    for (size_t i = 0; i < sample->followed.count; i++) {
+        tell("; follower %llu", (unsigned long long)sample->followed.values[i]);
     }
     if (sample->deferred) {
         tell("; deferred %llx", (unsigned long long)sample->deferred_cookie);
@@ -259,6 +263,10 @@ static const struct {
      "kernel sample 42 11/12 at 1000 on 3; group 18446744073709551615"},
     {"sample_every_word.hex", "user sample 42 11/12 at 1000 on 3"},
     {"sample_forged_marker.hex", "user sample 42 11/12 at 1000 on 3; user 401000"},
+    {"sample_group.hex", "user sample 42 11/12 at 1000 on 3; user 401000; counted 3333; "
+                         "follower 5555; follower 7"},
+    {"sample_group_without_lost.hex", "kernel sample 42 11/12 at 1000 on 3; counted 3333; "
+                                      "follower 18446744073709551615"},
     {"sample_kernel_and_user.hex",
      "kernel sample 42 11/12 at 1000 on 3; kernel ffffffff81000020 ffffffff81000010; "
      "user 401000 402000 403000"},

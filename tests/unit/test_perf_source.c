@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is switched on by whom, with a descriptor that refuses: so it shows that it was asked. */
-#include "perf_source.h"
+/*
+ * The attributes of events that are counted together. What is switched on by whom, with a
+ * descriptor that refuses: so it shows that it was asked.
+ */
+#include "perf_event.h"
 #include "unit_test.h"
 
 #include "perf_machine.h"
@@ -55,4 +58,115 @@ TEST(knows_from_which_step_on_a_cpu_has_tasks)
     assert_int_equal(perf_machine_active_step("x: sched:active\n"), -1);
     assert_int_equal(perf_machine_active_step("235: sched:activated\n"), -1);
     assert_int_equal(perf_machine_active_step(""), -1);
+}
+
+#define INSTRUCTIONS 1
+#define CACHE_MISSES 3
+
+/* cycles with instructions and cache-misses; and context-switches alone. */
+static const struct perf_event_choice choices[] = {
+    {.name = "cycles:u",
+     .code = {.type = EVENT_HARDWARE, .precise = 2, .exclude_kernel = true},
+     .period = 1000000,
+     .stack_copy_bytes = 4096},
+    {.name = "instructions",
+     .code = {.type = EVENT_HARDWARE, .config = INSTRUCTIONS},
+     .is_follower = true,
+     .leader = 1},
+    {.name = "cache-misses:k",
+     .code = {.type = EVENT_HARDWARE, .config = CACHE_MISSES, .exclude_user = true},
+     .is_follower = true,
+     .leader = 1},
+    {.name = "cs",
+     .code = {.type = EVENT_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES},
+     .period = 1,
+     .stack_copy_bytes = 4096},
+};
+
+#define PLACES (PERF_STREAMS + COUNT_OF(choices))
+
+/* Lists the events of these choices, of which only the first may lead. */
+static void list_events(struct perf_source *source, struct perf_event *events,
+                        uint32_t follower_count)
+{
+    *source = (struct perf_source){
+        .config = {.period_ns = 1000000,
+                   .events = choices,
+                   .event_count = COUNT_OF(choices),
+                   .max_stack_depth = 127},
+        .features = {.format_lost = true},
+        .groups = {[1] = {2, follower_count}},
+        .events = events,
+        .stream_count = PLACES,
+    };
+    perf_event_list(source);
+}
+
+TEST(a_leader_is_read_with_its_group)
+{
+    struct perf_event events[PLACES] = {0};
+    struct perf_source source;
+    list_events(&source, events, 2);
+    const struct perf_event *leader = &events[perf_event_place(1)];
+    const struct perf_event *other = &events[perf_event_place(4)];
+    assert_int_equal(leader->attr.type, PERF_TYPE_HARDWARE);
+    assert_int_equal(leader->attr.config, PERF_COUNT_HW_CPU_CYCLES);
+    assert_int_equal(leader->attr.sample_period, 1000000);
+    assert_int_equal(leader->attr.read_format, PERF_FORMAT_TOTAL_TIME_ENABLED |
+                                                   PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
+                                                   PERF_FORMAT_LOST | PERF_FORMAT_GROUP);
+    assert_int_equal(leader->attr.sample_type & PERF_SAMPLE_READ, PERF_SAMPLE_READ);
+    assert_int_equal(leader->attr.disabled, 1);
+    /* One without followers is as it ever was. */
+    assert_int_equal(other->attr.sample_type & PERF_SAMPLE_READ, 0);
+    assert_int_equal(other->attr.read_format & PERF_FORMAT_GROUP, 0);
+    assert_int_equal(other->attr.disabled, 1);
+}
+
+TEST(a_follower_counts_and_does_not_sample)
+{
+    struct perf_event events[PLACES] = {0};
+    struct perf_source source;
+    list_events(&source, events, 2);
+    for (uint32_t event = 2; event <= 3; event++) {
+        const struct perf_event *follower = &events[perf_event_place(event)];
+        const struct perf_event_attr *attr = &follower->attr;
+        assert_int_equal(follower->consumer, PERF_CONSUMER_LEADER);
+        assert_int_equal(follower->index, event);
+        assert_int_equal(follower->leader, 1);
+        assert_string_equal(follower->leader_name, "cycles:u");
+        assert_int_equal(attr->type, PERF_TYPE_HARDWARE);
+        assert_int_equal(attr->config, event == 2 ? INSTRUCTIONS : CACHE_MISSES);
+        assert_int_equal(attr->sample_period + attr->freq + attr->sample_type, 0);
+        assert_int_equal(attr->read_format, PERF_FORMAT_TOTAL_TIME_ENABLED |
+                                                PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID |
+                                                PERF_FORMAT_LOST);
+        /* It is on as soon as its leader is; the kernel has one clock for a group. */
+        assert_int_equal(attr->disabled, 0);
+        assert_int_equal(attr->use_clockid, 1);
+        assert_int_equal(attr->clockid, events[perf_event_place(1)].attr.clockid);
+        assert_int_equal(attr->exclude_user, event == 3);
+        assert_int_equal(attr->exclude_kernel + attr->exclude_idle + attr->precise_ip, 0);
+    }
+}
+
+TEST(records_of_a_leader_have_the_words_of_its_group)
+{
+    struct perf_source source = {
+        .layout = {.sample_type = 1},
+        .rated_layout = {.sample_type = 2, .read_words = 5},
+        .features = {.format_lost = true},
+        .groups = {[2] = {3, 2}},
+    };
+    const struct perf_stream leader = {.event = 2};
+    const struct perf_stream rated = {.event = 1, .is_rated = true};
+    const struct perf_stream other = {.event = 1};
+    assert_int_equal(perf_source_layout(&source, &leader).sample_type, 2);
+    assert_int_equal(perf_source_layout(&source, &leader).read_words, 3 + 3 * 3);
+    assert_int_equal(perf_source_layout(&source, &leader).follower_count, 2);
+    assert_int_equal(perf_source_layout(&source, &rated).read_words, 5);
+    assert_int_equal(perf_source_layout(&source, &rated).follower_count, 0);
+    assert_int_equal(perf_source_layout(&source, &other).sample_type, 1);
+    source.features.format_lost = false;
+    assert_int_equal(perf_source_layout(&source, &leader).read_words, 3 + 3 * 2);
 }

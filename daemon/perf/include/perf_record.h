@@ -17,13 +17,20 @@
 struct perf_record_layout {
     uint64_t sample_type;    /* attr.sample_type */
     uint64_t user_regs_mask; /* attr.sample_regs_user */
-    size_t read_words; /* that attr.read_format makes, with PERF_SAMPLE_READ; the count first */
+    size_t read_words;     /* that attr.read_format makes, with PERF_SAMPLE_READ; the count first */
+    size_t follower_count; /* with PERF_FORMAT_GROUP: events that are counted with this one, at most
+                            * PERF_FOLLOWERS_MAX; 0: another format */
 };
+
+#define PERF_FOLLOWERS_MAX 7
+
+/* Words that a reading with PERF_FORMAT_GROUP begins with: how many events, and the two times. */
+#define PERF_GROUP_HEAD_WORDS 3
 
 /*
  * `sample_type` may have PERF_SAMPLE_IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD,
  * READ, CALLCHAIN, REGS_USER, STACK_USER and CGROUP; anything else is a mistake of the caller's,
- * who sets read_words with READ.
+ * who sets read_words with READ: of a group the head, and as many words for each of its events.
  */
 struct perf_record_layout perf_record_layout_make(uint64_t sample_type, uint64_t user_regs_mask);
 
@@ -52,6 +59,14 @@ enum perf_cpu_mode {
 
 #define PERF_BUILD_ID_BYTES_MAX 20
 
+/* What the followers of a sample's event have counted, in the order of their events. */
+struct perf_followed {
+    uint32_t first; /* the index of the first one's event, where the reader sets it */
+    uint32_t count;
+    uint64_t values[PERF_FOLLOWERS_MAX]; /* since they were opened; then how much of that is this
+                                          * sample's, where the reader sets it */
+};
+
 struct perf_sample_view {
     const uint64_t *kernel_chain; /* without the context markers; leaf first; NULL: none */
     size_t kernel_count;
@@ -69,10 +84,11 @@ struct perf_sample_view {
     uint64_t counted;          /* what the event has counted since it was opened; 0 where the layout
                                 * has none */
     uint64_t weight;           /* how much of that is this sample's, where its reader sets it */
-    uint64_t wait;             /* the wait that begins with it, where its reader sets it; 0: none */
-    bool user_stack_cut;       /* all the room for the copy is full, so the stack may go on above;
-                                * else the kernel could read no further: no memory, or a page
-                                * that is not present */
+    struct perf_followed followed; /* with it */
+    uint64_t wait;       /* the wait that begins with it, where its reader sets it; 0: none */
+    bool user_stack_cut; /* all the room for the copy is full, so the stack may go on above;
+                          * else the kernel could read no further: no memory, or a page
+                          * that is not present */
 };
 
 struct perf_mmap_view {

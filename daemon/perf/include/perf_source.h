@@ -23,13 +23,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PERF_EVENTS_MAX       7 /* beside the clock */
+#define PERF_EVENTS_MAX 7 /* beside the clock */
+_Static_assert(PERF_FOLLOWERS_MAX == PERF_EVENTS_MAX, "all others may follow one event");
 #define PERF_EVENT_NAME_BYTES 64
 
-/* An event that samples beside the clock. */
+/* An event that samples beside the clock, or is counted with one that samples. */
 struct perf_event_choice {
     char name[PERF_EVENT_NAME_BYTES]; /* for faults */
     struct event_code code;           /* with the numbers of its device */
+    bool is_follower;                 /* it does not sample: samples of its leader have its count */
+    uint32_t leader;                  /* its leader's index, below its own; 0: the clock */
     uint64_t period;                  /* counts from a sample to the next; 0: by the rate */
     uint32_t frequency_hz;
     uint32_t stack_copy_bytes; /* at most; the source's config has what the rings allow */
@@ -40,7 +43,8 @@ struct perf_source_config {
         *cpus; /* borrowed; those to sample, in rising order; NULL: all that the machine has */
     size_t cpu_count;
     uint64_t period_ns;                     /* of the clock */
-    const struct perf_event_choice *events; /* borrowed; beside the clock */
+    const struct perf_event_choice *events; /* borrowed; beside the clock; the followers of an
+                                             * event stand together */
     size_t event_count;                     /* at most PERF_EVENTS_MAX */
     uint32_t wait_cost_percent; /* that samples of switches may cost of a CPU; their holder's */
     bool has_waits; /* each switch away from a task is sampled, and the records of switches
@@ -81,6 +85,7 @@ enum perf_consumer {
     PERF_CONSUMER_SIDEBAND, /* what processes do */
     PERF_CONSUMER_SWITCHES, /* which task a CPU went over to */
     PERF_CONSUMER_WAITS,    /* where a task was when its CPU went over to another */
+    PERF_CONSUMER_LEADER,   /* there is no ring: samples of the event's leader have its count */
 };
 
 /* The places of the streams that every source has, in the arrays of its CPUs. */
@@ -99,7 +104,8 @@ struct perf_stream {
     int fd;                   /* -1: the CPU has no such event, and its ring is empty */
     uint32_t event;           /* of a stream of samples: the index of its event */
     bool is_rated;            /* its samples say what was counted: perf_source.rated_layout */
-    uint64_t counted;         /* as its last sample said, which the collector sets */
+    uint64_t counted;         /* as its last sample said, or of a follower its leader's, which the
+                               * collector sets */
     struct perf_count before; /* of the events that the CPU had in its place before */
     struct perf_ring ring;
     void *map; /* behind the ring; owned by perf_source */
@@ -131,8 +137,15 @@ static inline size_t perf_event_place(uint32_t event)
     return event == 0 ? PERF_STREAM_CLOCK : PERF_STREAMS + event - 1;
 }
 
+/* The followers of an event. */
+struct perf_group {
+    uint32_t first_follower; /* the index of the first; the others are behind it */
+    uint32_t follower_count; /* 0: it has none */
+};
+
 struct perf_source {
-    struct perf_source_config config; /* with the copies that the plan has */
+    struct perf_source_config config;              /* with the copies that the plan has */
+    struct perf_group groups[1 + PERF_EVENTS_MAX]; /* by the index of an event */
     struct perf_features features;
     struct perf_record_layout layout;       /* of sampling's and sideband's records */
     struct perf_record_layout rated_layout; /* of events that have a rate */
@@ -157,6 +170,28 @@ struct perf_source {
      * that comes back meanwhile is sampled at once. */
     atomic_bool sampling;
 };
+
+/* Words of a reading of an event: its count, its id, and what it lost where the kernel says that.
+ */
+static inline size_t perf_source_event_words(const struct perf_source *source)
+{
+    return source->features.format_lost ? 3 : 2;
+}
+
+/* How the records of a stream of samples are laid out. */
+static inline struct perf_record_layout perf_source_layout(const struct perf_source *source,
+                                                           const struct perf_stream *stream)
+{
+    const struct perf_group *group = &source->groups[stream->event];
+    struct perf_record_layout layout =
+        stream->is_rated || group->follower_count > 0 ? source->rated_layout : source->layout;
+    if (group->follower_count > 0) {
+        layout.follower_count = group->follower_count;
+        layout.read_words =
+            PERF_GROUP_HEAD_WORDS + (1 + group->follower_count) * perf_source_event_words(source);
+    }
+    return layout;
+}
 
 /* The highest index that a sample's event has: waits have two, behind the others. */
 #define PERF_WAIT_EVENTS 2
