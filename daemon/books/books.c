@@ -111,8 +111,12 @@ static void print_event(FILE *out, const struct books *books, size_t event)
     const struct books_event_name *name = &books->events[event];
     struct books_event total = {0};
     const char *comma = "";
-    (void)fprintf(out, "{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64 ",\"cpus\":[",
-                  name->name, name->unit, name->period);
+    (void)fprintf(out, "{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64, name->name,
+                  name->unit, name->period);
+    if (name->leader != NULL) {
+        (void)fprintf(out, ",\"leader\":\"%s\"", name->leader);
+    }
+    (void)fputs(",\"cpus\":[", out);
     for (size_t i = 0; i < books->cpu_count; i++) {
         const struct books_cpu *cpu = &books->cpus[i];
         if (cpu->is_known) {

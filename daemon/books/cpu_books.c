@@ -37,11 +37,13 @@ struct cpu_books {
     struct sampled_cpu cpus[];
 };
 
-/* What is allowed for all events together, in equal parts. */
-static uint32_t event_rate_max_hz(const struct perf_source_config *config)
+/* What is allowed for all events together, in equal parts. A leader has those of its followers. */
+static uint32_t event_rate_max_hz(const struct perf_source *source, uint32_t event)
 {
-    uint32_t part_hz = config->event_rate_max_hz / (uint32_t)config->event_count;
-    return config->event_rate_max_hz > 0 && part_hz == 0 ? 1 : part_hz;
+    const struct perf_source_config *config = &source->config;
+    uint64_t parts_hz = (uint64_t)config->event_rate_max_hz *
+                        (1 + source->groups[event].follower_count) / config->event_count;
+    return config->event_rate_max_hz > 0 && parts_hz == 0 ? 1 : (uint32_t)parts_hz;
 }
 
 struct cpu_books *cpu_books_new(struct perf_source *source)
@@ -64,8 +66,8 @@ struct cpu_books *cpu_books_new(struct perf_source *source)
         ticks_init(&cpu->ticks, source->config.period_ns);
         switch_feed_init(&cpu->feed, source->has_switches ? switches : NULL, &source->switch_layout,
                          &cpu->ticks);
-        for (size_t event = 0; event < source->config.event_count; event++) {
-            cpu->events[event].rate_max_hz = event_rate_max_hz(&source->config);
+        for (uint32_t event = 1; event <= source->config.event_count; event++) {
+            cpu->events[event - 1].rate_max_hz = event_rate_max_hz(source, event);
         }
     }
     return books;
@@ -203,12 +205,22 @@ void cpu_books_refresh(struct cpu_books *books)
     }
 }
 
+/* What followers of a sample's event have counted with it. */
+static void take_followers(struct sampled_cpu *cpu, const struct perf_record *record)
+{
+    for (uint32_t i = 0; i < record->sample.followed.count; i++) {
+        event_feed_follow(&cpu->events[record->sample.followed.first + i - 1],
+                          record->sample.followed.values[i]);
+    }
+}
+
 void cpu_books_take(struct cpu_books *books, size_t cpu_index, const struct perf_record *record)
 {
     struct ticks *ticks = &books->cpus[cpu_index].ticks;
     switch_feed_until(&books->cpus[cpu_index].feed, record->time_ns);
     if (record->kind == PERF_KIND_SAMPLE) {
         ticks_sample(ticks, record->time_ns);
+        take_followers(&books->cpus[cpu_index], record);
     } else if (record->kind == PERF_KIND_LOST) {
         ticks_lost(ticks, record->lost.count);
     } else if (record->kind == PERF_KIND_THROTTLE) {
@@ -222,6 +234,9 @@ void cpu_books_take_event(struct cpu_books *books, size_t cpu_index, uint32_t ev
                           const struct perf_record *record)
 {
     event_feed_take(&books->cpus[cpu_index].events[event - 1], record);
+    if (record->kind == PERF_KIND_SAMPLE) {
+        take_followers(&books->cpus[cpu_index], record);
+    }
 }
 
 void cpu_books_reach(struct cpu_books *books, size_t cpu_index, uint64_t horizon_ns)

@@ -33,6 +33,9 @@ void event_feed_take(struct event_feed *feed, const struct perf_record *record)
 {
     if (record->kind == PERF_KIND_SAMPLE) {
         feed->window_count++;
+        for (uint32_t i = 0; i < record->sample.followed.count; i++) {
+            feed->window_count += record->sample.followed.values[i] > 0;
+        }
         feed->taken_weight += record->sample.weight;
     } else if (record->kind == PERF_KIND_LOST) {
         feed->lost += record->lost.count;
@@ -42,6 +45,11 @@ void event_feed_take(struct event_feed *feed, const struct perf_record *record)
     } else if (record->kind == PERF_KIND_UNTHROTTLE) {
         end_throttling(feed, record->time_ns);
     }
+}
+
+void event_feed_follow(struct event_feed *feed, uint64_t weight)
+{
+    feed->taken_weight += weight;
 }
 
 void event_feed_end(struct event_feed *feed, uint64_t time_ns)

@@ -29,8 +29,10 @@ struct event_feed {
 };
 
 void event_feed_start(struct event_feed *feed, uint64_t time_ns);
-/* A record of the event's ring. */
+/* A record of the event's ring. The samples that followers have with it count against the limit. */
 void event_feed_take(struct event_feed *feed, const struct perf_record *record);
+/* Of a follower: it has counted so much with a sample of its leader. */
+void event_feed_follow(struct event_feed *feed, uint64_t weight);
 /* Sampling ended, or the CPU went. */
 void event_feed_end(struct event_feed *feed, uint64_t time_ns);
 

@@ -197,7 +197,7 @@ static struct sink_doubts put_sample(struct drain *drain, size_t cpu_index,
     for (size_t i = 0; i < drain->sinks.count; i++) {
         struct sink *sink = drain->sinks.all[i];
         if ((resolved->wanted >> i & 1) == 0) {
-            sink_pass(sink, cpu_index, &resolved->sample);
+            sink_pass(sink, cpu_index, record, &resolved->sample);
             continue;
         }
         struct sink_doubts doubts = sink_write(sink, cpu_index, record, resolved->is_open,
@@ -366,13 +366,32 @@ static void weigh(struct perf_stream *stream, struct perf_sample_view *sample)
     stream->counted = sample->counted;
 }
 
+/*
+ * What a follower counted since its leader's sample before on this CPU belongs to this sample,
+ * whichever sinks want it. One that is negative, which no kernel makes it, is no amount.
+ */
+static void weigh_followers(struct drain *drain, size_t cpu_index, const struct perf_group *group,
+                            struct perf_followed *followed)
+{
+    struct perf_cpu *cpu = &drain->config.source->cpus[cpu_index];
+    followed->first = group->first_follower;
+    for (uint32_t i = 0; i < followed->count; i++) {
+        struct perf_stream *follower = &cpu->streams[perf_event_place(followed->first + i)];
+        const uint64_t counted = followed->values[i];
+        const uint64_t gained = counted - follower->counted;
+        const bool is_negative = gained > INT64_MAX;
+        followed->values[i] = is_negative ? 0 : gained;
+        follower->counted = counted;
+        drain->counters.bad_records += is_negative;
+    }
+}
+
 /* Handles the samples of one stream up to the horizon. Ticks are the clock's alone. */
 static void drain_stream(struct drain *drain, size_t cpu_index, struct perf_stream *stream,
                          uint64_t horizon_ns)
 {
     const struct perf_source *source = drain->config.source;
-    const struct perf_record_layout *layout =
-        stream->is_rated ? &source->rated_layout : &source->layout;
+    const struct perf_record_layout layout = perf_source_layout(source, stream);
     struct perf_ring *ring = &stream->ring;
     const uint8_t *bytes = NULL;
     size_t size_bytes = 0;
@@ -385,13 +404,15 @@ static void drain_stream(struct drain *drain, size_t cpu_index, struct perf_stre
             continue;
         }
         prefetch_next(bytes, size_bytes);
-        if (perf_record_parse(layout, bytes, size_bytes, &record) < 0) {
+        if (perf_record_parse(&layout, bytes, size_bytes, &record) < 0) {
             drain->counters.bad_records++;
         } else if (record.time_ns > horizon_ns) {
             break;
         } else {
             if (record.kind == PERF_KIND_SAMPLE) {
                 weigh(stream, &record.sample);
+                weigh_followers(drain, cpu_index, &source->groups[stream->event],
+                                &record.sample.followed);
             }
             if (stream->event == 0) {
                 cpu_books_take(drain->books, cpu_index, &record);

@@ -239,7 +239,8 @@ static int watch_cpu(const struct rounds *rounds, const struct perf_cpu *cpu)
         const struct perf_stream *stream = &cpu->streams[i];
         /* Switches are read together with what depends on them. */
         bool has_waits = rounds->config.source->config.has_waits;
-        if (stream->consumer != PERF_CONSUMER_SWITCHES || has_waits) {
+        bool has_ring = stream->consumer != PERF_CONSUMER_LEADER;
+        if (has_ring && (stream->consumer != PERF_CONSUMER_SWITCHES || has_waits)) {
             r = watch(rounds, stream->fd,
                       stream->consumer == PERF_CONSUMER_SWITCHES ? PERF_CONSUMER_WAITS
                                                                  : stream->consumer);
@@ -253,7 +254,7 @@ static void watch_no_more(const struct rounds *rounds, const struct perf_cpu *cp
 {
     for (size_t i = 0; i < PERF_STREAMS_MAX; i++) {
         const struct perf_stream *stream = &cpu->streams[i];
-        if (stream->fd >= 0) {
+        if (stream->fd >= 0 && stream->consumer != PERF_CONSUMER_LEADER) {
             (void)epoll_ctl(rounds->epoll_fd, EPOLL_CTL_DEL, stream->fd, NULL);
         }
     }

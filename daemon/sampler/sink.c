@@ -169,19 +169,51 @@ static struct sunk *receive(struct sink *sink, size_t cpu_index, const struct sa
     return sunk;
 }
 
-struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
-                              bool is_open, struct sample *sample, struct process *process)
+static struct sink_doubts write_one(struct sink *sink, size_t cpu_index,
+                                    const struct perf_record *record, bool is_open,
+                                    struct sample *sample, struct process *process)
 {
     struct sink_doubts doubts = {0};
     receive(sink, cpu_index, sample);
-    if (sink->note_count > 0 && trace_is_full(sink->config.trace)) {
-        sink_tell_owners(sink);
-    }
     if (is_open && sink->late != NULL) {
         doubts.unmapped = deferred_write_sample(sink->late, cpu_index, record, sample, process,
                                                 &doubts.uncertain);
     } else {
         trace_sample(sink->config.trace, cpu_index, sample, process, &doubts.uncertain);
+    }
+    return doubts;
+}
+
+/* The sample of the leader's follower `i`. False: it has counted nothing since the sample before.
+ */
+static bool make_follower(const struct perf_record *record, uint32_t i, const struct sample *leader,
+                          struct sample *ret)
+{
+    const struct perf_followed *followed = &record->sample.followed;
+    *ret = *leader;
+    ret->event = followed->first + i;
+    ret->weight = followed->values[i];
+    return ret->weight > 0;
+}
+
+static uint32_t follower_count(const struct perf_record *record)
+{
+    return record == NULL ? 0 : record->sample.followed.count;
+}
+
+struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
+                              bool is_open, struct sample *sample, struct process *process)
+{
+    if (sink->note_count > 0 && trace_is_full(sink->config.trace)) {
+        sink_tell_owners(sink);
+    }
+    const struct sample before = *sample;
+    struct sink_doubts doubts = write_one(sink, cpu_index, record, is_open, sample, process);
+    for (uint32_t i = 0; i < follower_count(record); i++) {
+        struct sample follower;
+        if (make_follower(record, i, &before, &follower)) {
+            (void)write_one(sink, cpu_index, record, is_open, &follower, process);
+        }
     }
     sink->counters.stitched_stacks += sample->quality == STACK_STITCHED;
     sink->counters.unproved_stacks += sample->quality == STACK_UNPROVED;
@@ -195,9 +227,16 @@ bool sink_write_lines(struct sink *sink, const char *name, const char *text, siz
     return trace_write_lines(sink->config.trace, name, text, text_bytes);
 }
 
-void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample)
+void sink_pass(struct sink *sink, size_t cpu_index, const struct perf_record *record,
+               const struct sample *sample)
 {
     receive(sink, cpu_index, sample)->filtered++;
+    for (uint32_t i = 0; i < follower_count(record); i++) {
+        struct sample follower;
+        if (make_follower(record, i, sample, &follower)) {
+            receive(sink, cpu_index, &follower)->filtered++;
+        }
+    }
 }
 
 void sink_end_round(struct sink *sink, uint64_t horizon_ns)

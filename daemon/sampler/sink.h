@@ -68,14 +68,16 @@ struct sink_doubts {
     bool uncertain; /* a frame fell into no known mapping */
     bool unmapped;  /* a chain that came later led to such an address */
 };
-/* Writes a sample that it wants. With `is_open` its stack is not known yet: the record says which
- * chain is to be waited for; else it may be NULL. */
+/* Writes a sample that it wants, and one of each follower of its event that has counted since the
+ * sample before. With `is_open` its stack is not known yet, and the record says which chain is to
+ * be waited for. Without a record it has neither. */
 struct sink_doubts sink_write(struct sink *sink, size_t cpu_index, const struct perf_record *record,
                               bool is_open, struct sample *sample, struct process *process);
 /* Writes lines of JSON: trace_write_lines(). */
 bool sink_write_lines(struct sink *sink, const char *name, const char *text, size_t text_bytes);
-/* Counts a sample that it does not want. */
-void sink_pass(struct sink *sink, size_t cpu_index, const struct sample *sample);
+/* Counts a sample that it does not want, with those of followers. The record may be NULL. */
+void sink_pass(struct sink *sink, size_t cpu_index, const struct perf_record *record,
+               const struct sample *sample);
 
 /* Once all samples up to the horizon are written: what waited for its chain is closed when that has
  * come, or has not for too long; all of it with UINT64_MAX. */

@@ -603,7 +603,7 @@ static void write_wait(struct waits *waits, size_t cpu_index, const struct wait 
     for (size_t i = 0; i < waits->config.sinks->count; i++) {
         struct sink *sink = waits->config.sinks->all[i];
         if ((wanted >> i & 1) == 0) {
-            sink_pass(sink, cpu_index, &sample);
+            sink_pass(sink, cpu_index, NULL, &sample);
             continue;
         }
         if (process != NULL) {

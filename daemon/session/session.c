@@ -96,12 +96,16 @@ static char *print_events(const struct session_config *config)
     for (size_t i = 0; i < count; i++) {
         const struct session_event *event = events->count > 0 ? &events->all[i] : &clock;
         (void)fprintf(out,
-                      "%s{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64 ",\"asked\":%s}",
+                      "%s{\"event\":\"%s\",\"unit\":\"%s\",\"period\":%" PRIu64 ",\"asked\":%s",
                       i == 0 ? ",\"events\":[" : ",", event->name, event_names_unit(&event->code),
                       i == 0              ? config->period_ns
                       : event->period > 0 ? event->period
                                           : 1,
                       i == 0 && !events->clock_is_asked ? "false" : "true");
+        if (event->is_follower) {
+            (void)fprintf(out, ",\"leader\":\"%s\"", events->all[event->leader].name);
+        }
+        (void)fputc('}', out);
     }
     for (size_t i = 0; config->off_cpu.is_on && i < SESSION_WAIT_EVENTS; i++) {
         (void)fprintf(out, ",{\"event\":\"%s\",\"unit\":\"%s\",\"period\":1,\"asked\":true}",
@@ -271,6 +275,7 @@ static char *print_books(struct session *session, bool totals_only)
             .name = events->all[i].name,
             .unit = event_names_unit(&events->all[i].code),
             .period = events->all[i].period,
+            .leader = events->all[i].is_follower ? events->all[events->all[i].leader].name : NULL,
         };
     }
     for (size_t i = 0; session->source->config.has_waits && i < SESSION_WAIT_EVENTS; i++) {
@@ -447,6 +452,8 @@ static int choose_events(const struct session *session,
         const struct session_event *event = &events->all[i + 1];
         choices[i] = (struct perf_event_choice){
             .code = event->code,
+            .is_follower = event->is_follower,
+            .leader = event->leader,
             .period = event->period,
             .frequency_hz = event->frequency_hz,
             .stack_copy_bytes = event_copy_bytes(&session->config, event),

@@ -96,6 +96,57 @@ TEST(holds_nothing_back_without_a_limit)
     assert_int_equal(event_feed_judge(&feed, 100000), EVENT_KEEP);
 }
 
+/* A sample with two followers, of which one has counted something, is two. */
+TEST(samples_of_followers_count_against_the_limit)
+{
+    struct event_feed feed = {.rate_max_hz = 100};
+    const struct perf_record record = {.kind = PERF_KIND_SAMPLE,
+                                       .sample = {.weight = 1, .followed = {2, 2, {7, 0}}}};
+    event_feed_start(&feed, NS_PER_S);
+    for (uint64_t i = 0; i < 10; i++) {
+        event_feed_take(&feed, &record);
+    }
+    assert_int_equal(event_feed_judge(&feed, NS_PER_S + 1000), EVENT_KEEP);
+    event_feed_take(&feed, &record);
+    assert_int_equal(event_feed_judge(&feed, NS_PER_S + 2000), EVENT_DISABLE);
+    assert_int_equal(line_of(&feed).held_weight, 11);
+}
+
+/* It is off and on with its leader. */
+TEST(a_follower_is_never_held_back)
+{
+    struct event_feed feed = {.rate_max_hz = 1};
+    event_feed_start(&feed, NS_PER_S);
+    for (uint64_t i = 0; i < 1000; i++) {
+        event_feed_follow(&feed, 3);
+    }
+    assert_int_equal(event_feed_judge(&feed, NS_PER_S + 1000), EVENT_KEEP);
+    assert_int_equal(line_of(&feed).held_weight, 3000);
+}
+
+TEST(prints_whose_follower_an_event_is)
+{
+    struct books_cpu cpu = {.is_known = true,
+                            .idle_source = "",
+                            .events = {{.counted = 90, .received = 3},
+                                       {.counted = 70, .weight = 60, .received = 2, .kept = 2}}};
+    const struct books books = {
+        .period_ns = 1000,
+        .cpus = &cpu,
+        .cpu_count = 1,
+        .totals_only = true,
+        .events = {{.name = "cycles", .unit = "cycles", .period = 30},
+                   {.name = "instructions", .unit = "instructions", .leader = "cycles"}},
+        .event_count = 2,
+    };
+    cleanup_(freep) char *text = books_print(&books);
+    assert_non_null(
+        strstr(text, "{\"event\":\"cycles\",\"unit\":\"cycles\",\"period\":30,\"cpus\""));
+    assert_non_null(strstr(text, "{\"event\":\"instructions\",\"unit\":\"instructions\","
+                                 "\"period\":0,\"leader\":\"cycles\",\"cpus\":[],"
+                                 "\"total\":{\"counted\":70,\"sampled\":60,\"unexplained\":10,"));
+}
+
 /* Two CPUs, one never online; an event that has a period and one that has a rate. */
 TEST(prints_the_books_of_events)
 {

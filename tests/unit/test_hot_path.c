@@ -30,12 +30,21 @@ COUNTED(calloc, (size_t count, size_t bytes), (count, bytes))
 COUNTED(realloc, (void *old, size_t bytes), (old, bytes))
 COUNTED(reallocarray, (void *old, size_t count, size_t bytes), (old, count, bytes))
 
+/* A sample of the clock, and what its two followers have counted by then. */
+static void put_reading(struct ring_world *world, size_t cpu, uint64_t time_ns)
+{
+    PUT(world, cpu, CLOCK, SAMPLE, PERF_RECORD_MISC_USER, 1, pair(PID, PID), time_ns, cpu, 3, 0, 0,
+        time_ns, 10, time_ns / 7, 11, time_ns / 500, 12, 2, PERF_CONTEXT_USER, 0x5010);
+}
+
 /* A round as the collector has it: two CPUs, whose samples fall into the same few addresses. */
 static void run_round(struct ring_world *world, uint64_t begin_ns, bool stacks)
 {
     for (uint64_t i = 0; i < SAMPLES_OF_ROUND; i++) {
         uint64_t time_ns = begin_ns + i * 1000;
-        if (stacks) {
+        if (world->source.groups[0].follower_count > 0) {
+            put_reading(world, i % 2, time_ns);
+        } else if (stacks) {
             put_stack(world, i % 2, PID, time_ns, STACK_BYTES);
         } else if (world->source.features.cgroup) {
             put_sample_in(world, i % 2, PID, time_ns, GROUP + i % 2);
@@ -76,6 +85,16 @@ static void expect_no_allocations(struct ring_world *world, bool stacks)
 DRAIN_STORY(a_sample_of_what_was_met_allocates_nothing, set_up)
 {
     expect_no_allocations(world, false);
+}
+
+DRAIN_STORY(neither_do_those_of_followers, set_up)
+{
+    world->source.config.event_count = 2;
+    world->source.groups[0] = (struct perf_group){1, 2};
+    world->source.rated_layout = perf_record_layout_make(RING_SAMPLE_TYPE | PERF_SAMPLE_READ, 0);
+    expect_no_allocations(world, false);
+    assert_int_equal(counted(world).bad_records, 0);
+    assert_true(drain_books(world->drain, 0, 0).events[1].received > ROUNDS);
 }
 
 DRAIN_STORY(a_stack_of_what_was_met_allocates_nothing, set_up_stacks)

@@ -21,7 +21,8 @@
  *     counted = (weight + lost) x period + unexplained
  *     received = kept + filtered + dropped
  * with less than a period of `unexplained` at the end of each run. An event that has a rate has
- * a period of 1: a sample weighs what was counted since the one before it, lost ones too. */
+ * a period of 1: a sample weighs what was counted since the one before it, lost ones too. So does
+ * that of a follower, by the samples of its leader. */
 struct books_event {
     uint64_t counted;     /* by the kernel, in the event's unit */
     uint64_t weight;      /* of the received samples together: how many periods they stand for */
@@ -70,8 +71,10 @@ struct books_cpu {
 struct books_event_name {
     const char *name; /* borrowed, with the next */
     const char *unit;
-    uint64_t period; /* 0: it has a rate */
-    bool is_wait;    /* it is off-cpu or preempted */
+    uint64_t period;    /* 0: it has a rate */
+    bool is_wait;       /* it is off-cpu or preempted */
+    const char *leader; /* of a follower: the event with whose samples it is counted; borrowed;
+                         * NULL: it is none */
 };
 
 struct books {
