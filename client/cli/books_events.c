@@ -114,6 +114,10 @@ static void print_event(FILE *file, const cJSON *event)
         return;
     }
     text_print(file, text(event, "event", "[unknown]"));
+    if (cJSON_HasObjectItem(event, "leader")) {
+        (void)fputs(", with ", file);
+        text_print(file, text(event, "leader", "[unknown]"));
+    }
     (void)fputs(": ", file);
     if (cJSON_HasObjectItem(total, "counted")) {
         print_amount(file, event, number(total, "counted"));

@@ -82,16 +82,21 @@ static char *copy_member(const cJSON *object, const char *name)
 }
 
 /* An event as `profctl events` lists it, "page-faults:100", whatever name the user had for it; the
- * clock's rate is compared by itself. */
+ * clock's rate is compared by itself. One that is counted with another is "instructions with
+ * cycles". */
 static void write_event(FILE *file, const cJSON *event, bool is_first)
 {
     char listed[PROFILE_EVENT_NAME_BYTES];
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "event"));
     const cJSON *period = cJSON_GetObjectItemCaseSensitive(event, "period");
     const cJSON *unit = cJSON_GetObjectItemCaseSensitive(event, "unit");
+    const cJSON *leader = cJSON_GetObjectItemCaseSensitive(event, "leader");
     bool is_time = cJSON_IsString(unit) && strcmp(unit->valuestring, "ns") == 0;
     text_print(file, name == NULL ? "[unknown]" : profile_event_listed_name(name, listed));
-    if (!is_first && !is_time && cJSON_IsNumber(period)) {
+    if (cJSON_IsString(leader)) {
+        (void)fputs(" with ", file);
+        text_print(file, profile_event_listed_name(leader->valuestring, listed));
+    } else if (!is_first && !is_time && cJSON_IsNumber(period)) {
         (void)fprintf(file, ":%.0f", period->valuedouble);
     }
 }

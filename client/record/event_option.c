@@ -2,8 +2,9 @@
 
 /*
  * Makes the events of a session config from -e, as perf takes it: NAME, NAME:PERIOD or NAME@HZ,
- * several separated by commas, but for those between the slashes of a device's terms. The parser of
- * session configs judges each, so that an error has the parser's words.
+ * several separated by commas, but for those between the slashes of a device's terms. Behind each
+ * come its followers, as +NAME: no name of an event has a '+'. The parser of session configs judges
+ * each, so that an error has the parser's words.
  */
 #include "record.h"
 
@@ -58,6 +59,23 @@ static cJSON *make_event(const char *name, const char *member, uint64_t value)
     return good ? take_ptr(event) : NULL;
 }
 
+/* Adds the names that `rest` (NULL: none) has, each behind a '+', as the followers of the event. */
+static bool add_followers(cJSON *event, char *rest)
+{
+    char *end = NULL;
+    cJSON *array = rest == NULL ? NULL : cJSON_AddArrayToObject(event, "followers");
+    for (char *name = rest; name != NULL && array != NULL; name = end) {
+        end = strchr(name, '+');
+        if (end != NULL) {
+            *end++ = '\0';
+        }
+        if (!cJSON_AddItemToArray(array, cJSON_CreateString(name))) {
+            return false;
+        }
+    }
+    return rest == NULL || array != NULL;
+}
+
 /* {"events":[...]} with what was asked for so far, as the parser sees it. */
 static int judge(const struct command_line *line, const char *value, const cJSON *events)
 {
@@ -87,6 +105,10 @@ static int add_event(const struct command_line *line, char *name, cJSON **events
     uint64_t value = 0;
     char whole[2 * EVENT_NAME_BYTES];
     (void)snprintf(whole, sizeof whole, "%s", name);
+    char *followers = strchr(name, '+');
+    if (followers != NULL) {
+        *followers++ = '\0';
+    }
     if (!cut_rate(name, &member, &value)) {
         return options_refuse(
             line, "-e '%s': a whole number stands behind ':' (a period) or '@' (Hz)", whole);
@@ -95,7 +117,7 @@ static int add_event(const struct command_line *line, char *name, cJSON **events
         *events = cJSON_CreateArray();
     }
     cJSON *event = make_event(name, member, value);
-    if (!cJSON_AddItemToArray(*events, event)) {
+    if (!add_followers(event, followers) || !cJSON_AddItemToArray(*events, event)) {
         cJSON_Delete(event);
         return complain("events: there is not enough memory");
     }

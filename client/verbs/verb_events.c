@@ -130,7 +130,8 @@ static void print_events(const cJSON *events)
         "Besides, raw events (r01c2) and terms of a device (cpu/event=0x3c,umask=1/). Behind a\n"
         "name, :u counts in programs alone, :k in the kernel alone, :p at the exact\n"
         "instruction. record -e page-faults:100 samples each 100th, cycles@99 99 times a\n"
-        "second.\n",
+        "second. cycles@99+instructions+cache-misses counts these two with each sample of\n"
+        "cycles.\n",
         stdout);
 }
 

@@ -288,3 +288,12 @@ TEST(says_in_short_what_the_books_warn_of)
                    books_print_short(file, "{\"total\":{\"expected\":9},\"modules_unread\":2}",
                                      "--books", &unread));
 }
+
+TEST(says_whose_follower_an_event_is)
+{
+    assert_true(prints("{\"cpus\":[],\"events\":[{\"event\":\"instructions\","
+                       "\"unit\":\"instructions\",\"period\":0,\"leader\":\"cycles\",\"total\":"
+                       "{\"counted\":70,\"sampled\":60,\"received\":2,\"kept\":2}}]}",
+                       "instructions, with cycles: 70 instructions counted; 2 samples, of which 2 "
+                       "kept, stand for 60\n"));
+}

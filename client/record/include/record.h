@@ -104,11 +104,13 @@ extern const struct option_elsewhere record_perf_options[];
         0, "config", "FILE", "a session config, JSON; options go over it", options_text,           \
             RECORD_AT(config_path), 0                                                              \
     }
-#define OPTION_EVENTS                                                                                                 \
-    {                                                                                                                 \
-        'e', "event", "EVENT",                                                                                        \
-            "sampled beside the clock, by perf's name: cs,\npage-faults:100 (each 100th), cycles@99 (Hz), by commas", \
-            event_take_list, RECORD_AT(events), 0                                                                     \
+#define OPTION_EVENTS                                                                              \
+    {                                                                                              \
+        'e', "event", "EVENT",                                                                     \
+            "sampled beside the clock, by perf's name: cs,\n"                                      \
+            "page-faults:100 (each 100th), cycles@99 (Hz), by commas\n"                            \
+            "cycles+instructions: these are counted with cycles",                                  \
+            event_take_list, RECORD_AT(events), 0                                                  \
     }
 #define OPTION_WALL                                                                                \
     {                                                                                              \
