@@ -17,7 +17,7 @@
 
 #define MODULES_NAMED       3 /* without debugging information, in the table's last line */
 #define HOT_PERCENT         5
-#define COLUMNS_MAX         ((size_t)5)
+#define COLUMNS_MAX         ((size_t)6)
 #define CELL_BYTES          ((size_t)512)
 #define FILE_BYTES          480
 #define PERCENT_WIDTH       ((size_t)7)
@@ -162,6 +162,18 @@ static void write_series(const struct page *page, const struct report *report,
     }
 }
 
+/* How many of the other event there were for each of the row's own. */
+static const char *ratio_cell(const struct profile *profile, const struct report_row *row,
+                              char *into)
+{
+    (void)profile;
+    if (row->self == 0) {
+        return "-";
+    }
+    (void)snprintf(into, CELL_BYTES, "%.4g", (double)row->ratio_self / (double)row->self);
+    return into;
+}
+
 #define NAME(title)                                                                                \
     {                                                                                              \
         title, name_cell, 3, false, false                                                          \
@@ -209,6 +221,9 @@ static size_t find_columns(const struct profile *profile, const struct report *r
     for (size_t i = 0; i < COLUMNS_MAX && columns[i].title != NULL; i++) {
         if (columns[i].cell != host_cell || profile_has_hosts(profile)) {
             ret[count++] = columns[i];
+        }
+        if (i == 0 && report->ratio_event != NULL) {
+            ret[count++] = (struct text_column){"ratio", ratio_cell, 1, true, false};
         }
     }
     return count;
@@ -451,6 +466,34 @@ static void print_sources(const struct page *page, const struct profile *profile
     (void)fputc('\n', page->file);
 }
 
+/* Prints "EVENT (UNIT)", which are the recording's. */
+static void print_event(FILE *file, const struct profile_event *event)
+{
+    text_print(file, event->name);
+    (void)fputs(" (", file);
+    text_print(file, event->unit);
+    (void)fputc(')', file);
+}
+
+/* "ratio: self of page-faults (faults) by self of task-clock (ns); ...". */
+static void print_ratio(const struct page *page, const struct profile *profile,
+                        const struct report *report)
+{
+    struct page_text text;
+    if (page_text_begin(&text)) {
+        (void)fputs("ratio: self of ", text.file);
+        print_event(text.file, report->ratio_event);
+        (void)fputs(" by self of ", text.file);
+        print_event(text.file, &profile->event);
+        if (report->total > 0) {
+            (void)fprintf(text.file, "; %.4g of all rows together",
+                          (double)report->ratio_total / (double)report->total);
+        }
+        (void)fputc('\n', text.file);
+        page_text_end(&text, page, PAGE_PLAIN);
+    }
+}
+
 void report_print_table(const struct page *page, const struct profile *profile,
                         const struct summary *summary, const struct report *report, size_t limit)
 {
@@ -468,6 +511,9 @@ void report_print_table(const struct page *page, const struct profile *profile,
                        "do not compare",
                        series_title(report, title));
         page_print_lines(page, PAGE_PLAIN, line);
+    }
+    if (report->ratio_event != NULL) {
+        print_ratio(page, profile, report);
     }
     (void)fputc('\n', page->file);
     if (profile->inlines.is_wanted) {
@@ -491,6 +537,14 @@ static void print_json_inlined(struct json_out *out, const struct profile *profi
     } else {
         json_out_raw(out, "line", NULL);
     }
+}
+
+/* null where there is nothing to divide by. */
+static void print_json_ratio(struct json_out *out, uint64_t part, uint64_t whole)
+{
+    char text[64] = "";
+    (void)snprintf(text, sizeof text, "%.12g", whole == 0 ? 0 : (double)part / (double)whole);
+    json_out_raw(out, "ratio", whole == 0 ? NULL : text);
 }
 
 static void print_json_row(struct json_out *out, const struct profile *profile,
@@ -521,6 +575,10 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     json_out_u64(out, "total", row->total);
     json_out_percent(out, "self_percent", row->self, report->total);
     json_out_percent(out, "total_percent", row->total, report->total);
+    if (report->ratio_event != NULL) {
+        json_out_u64(out, "ratio_self", row->ratio_self);
+        print_json_ratio(out, row->ratio_self, row->self);
+    }
     if (row->series != NULL) {
         json_out_begin(out, "series", '[');
         for (size_t i = 0; i < report->series_length; i++) {
@@ -572,6 +630,10 @@ void report_print_json(FILE *file, const struct profile *profile, const struct s
     json_out_string(&out, "by", report_by_name(report->by));
     if (report->series_length > 0) {
         json_out_u64(&out, "series_seconds", report->series_seconds);
+    }
+    if (report->ratio_event != NULL) {
+        json_out_string(&out, "ratio_event", report->ratio_event->name);
+        json_out_u64(&out, "ratio_total", report->ratio_total);
     }
     json_out_u64(&out, "row_count", report->row_count);
     json_out_begin(&out, "rows", '[');

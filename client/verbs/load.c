@@ -129,32 +129,57 @@ static bool has_waits(const struct profile *profile)
     return false;
 }
 
-int load_waits(const struct load_request *request, const struct profile *profile,
-               struct profile **ret)
+/* Loads an event, and leaves what is selected of it. */
+static int load_selected(const struct load_request *request, const char *event,
+                         struct profile **ret, struct fault *reterr)
+{
+    int r = profile_load(request->path, request->names, event, ret, reterr);
+    return r < 0 || selection_is_empty(request->selection)
+               ? r
+               : selection_apply(request->selection, *ret, reterr);
+}
+
+/* Adds to another event of the recording what files know; what they lack was said of the first. */
+static int add_same_lines(const struct load_request *request, struct profile *profile)
 {
     bool has_files = request->detail == LOAD_INLINED || request->detail == LOAD_LINES;
     cleanup_(lines_remote_freep) struct lines_remote *remote =
-        has_files && profile->event.is_clock ? lines_remote_new() : NULL;
-    cleanup_(profile_freep) struct profile *waits = NULL;
+        has_files ? lines_remote_new() : NULL;
     struct lines_losses losses = {0};
+    bool failed = request->detail != LOAD_ADDRESSES &&
+                  lines_add(profile, details[request->detail], remote, &losses) < 0;
+    return failed ? complain("%s: there is not enough memory", request->path) : EXIT_DONE;
+}
+
+int load_event(const struct load_request *request, const char *event, struct profile **ret)
+{
+    cleanup_(profile_freep) struct profile *profile = NULL;
+    struct fault fault = {0};
+    *ret = NULL;
+    if (load_selected(request, event, &profile, &fault) < 0) {
+        return complain("%s", fault.text);
+    }
+    int status = add_same_lines(request, profile);
+    *ret = status == EXIT_DONE ? take_ptr(profile) : NULL;
+    return status;
+}
+
+int load_waits(const struct load_request *request, const struct profile *profile,
+               struct profile **ret)
+{
+    cleanup_(profile_freep) struct profile *waits = NULL;
     struct fault fault = {0};
     *ret = NULL;
     if (!profile->event.is_clock || !has_waits(profile) || strcmp(request->path, "-") == 0) {
         return EXIT_DONE;
     }
-    int r = profile_load(request->path, request->names, WAITS, &waits, &fault);
-    r = r < 0 || selection_is_empty(request->selection)
-            ? r
-            : selection_apply(request->selection, waits, &fault);
+    int r = load_selected(request, WAITS, &waits, &fault);
     if (r < 0 || waits->sample_count == 0) {
         return r == -ENOMEM ? complain("%s", fault.text) : EXIT_DONE;
     }
-    if (request->detail != LOAD_ADDRESSES &&
-        lines_add(waits, details[request->detail], remote, &losses) < 0) {
-        return complain("%s: there is not enough memory", request->path);
-    }
-    *ret = take_ptr(waits);
-    return EXIT_DONE;
+    int status = add_same_lines(request, waits);
+    *ret = status == EXIT_DONE ? take_ptr(waits) : NULL;
+    return status;
 }
 
 int load_recording(const struct load_request *request, struct profile **ret)

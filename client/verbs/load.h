@@ -40,6 +40,13 @@ int load_recording(const struct load_request *request, struct profile **ret);
 int load_waits(const struct load_request *request, const struct profile *profile,
                struct profile **ret);
 
+/*
+ * Loads another event of a recording that was loaded for the same request, so that both can be
+ * shown. Complains where it cannot be read, or has no such event. Returns an exit status; `*ret` is
+ * NULL but with EXIT_DONE.
+ */
+int load_event(const struct load_request *request, const char *event, struct profile **ret);
+
 /* The options that say how much is shown of names and lines: `detail_at` is where an enum
  * load_detail is, `names_at` an enum profile_names. Each verb says what inlined functions and lines
  * become. */

@@ -37,6 +37,7 @@ struct report_request {
     const char *callers_of; /* borrowed, as the next; NULL: not asked for */
     const char *callees_of;
     const char *annotated;
+    const char *ratio_event;
     double min_percent;
     struct selection selection;
     bool has_tree;
@@ -88,6 +89,10 @@ static const struct verb_option options[] = {
      options_name, AT(annotated), 0},
     {0, "min", "PERCENT", "cut branches of a tree with fewer of the samples (1)", take_percent,
      AT(min_percent), 0},
+    {0, "ratio", "EVENT",
+     "in a list: how many of EVENT for each of a row's own, as\n"
+     "--event cycles --ratio instructions",
+     options_name, AT(ratio_event), 0},
     {0, "per-second", NULL, "when each row of a list had its samples", options_flag, AT(has_series),
      0},
     {0, "books", NULL, "where the ticks of each CPU went, as a table", options_flag, AT(has_books),
@@ -120,8 +125,9 @@ static const struct command_line line = {
     .operand_at = AT(path),
 };
 
+/* `other` is of the ratio's event; NULL: there is no ratio. */
 static int print_flat(const struct report_request *request, const struct profile *profile,
-                      const struct summary *summary)
+                      const struct profile *other, const struct summary *summary)
 {
     cleanup_(report_done) struct report report = {0};
     size_t limit = request->limit == ROWS_UNSAID ? ROWS_DEFAULT : request->limit;
@@ -131,7 +137,8 @@ static int print_flat(const struct report_request *request, const struct profile
                         : page_is_narrow(&page) ? SERIES_NARROW_MAX
                                                 : SERIES_SHOWN_MAX;
     if (report_build(profile, request->by, request->sort, &report) < 0 ||
-        (request->has_series && report_take_series(profile, limit, length_max, &report) < 0)) {
+        (request->has_series && report_take_series(profile, limit, length_max, &report) < 0) ||
+        (other != NULL && report_take_ratio(profile, other, &report) < 0)) {
         return complain("%s: there is not enough memory", request->path);
     }
     if (request->is_json) {
@@ -308,6 +315,7 @@ static int print_annotation(const struct report_request *request, const struct p
 static int print_report(const struct report_request *request)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
+    cleanup_(profile_freep) struct profile *other = NULL;
     struct summary summary;
     const struct load_request load = {request->path, &request->selection, request->names,
                                       request->detail, !request->is_json};
@@ -315,13 +323,17 @@ static int print_report(const struct report_request *request)
     if (profile == NULL) {
         return status;
     }
+    if (request->ratio_event != NULL &&
+        load_event(&load, request->ratio_event, &other) != EXIT_DONE) {
+        return EXIT_FAILED;
+    }
     if (summary_take(profile, &summary) < 0) {
         return complain("%s: there is not enough memory", request->path);
     }
     int print_status = request->annotated != NULL ? print_annotation(request, profile, &summary)
                        : request->has_processes   ? print_processes(request, profile, &summary)
                        : is_tree(request)         ? print_tree(request, profile, &summary)
-                                                  : print_flat(request, profile, &summary);
+                                                  : print_flat(request, profile, other, &summary);
     return print_status == EXIT_DONE ? status : print_status;
 }
 
@@ -339,6 +351,16 @@ static int check_annotation(const struct report_request *request)
     return EXIT_DONE;
 }
 
+static int check_ratio(const struct report_request *request)
+{
+    if (is_tree(request) || request->has_processes || request->annotated != NULL) {
+        return options_refuse(&line, "--ratio is a column of lists; leave it out");
+    }
+    return strcmp(request->path, "-") == 0
+               ? options_refuse(&line, "--ratio reads the recording twice; give it as a file")
+               : EXIT_DONE;
+}
+
 /* Refuses options that say nothing together. */
 static int check_views(const struct report_request *request)
 {
@@ -347,6 +369,12 @@ static int check_views(const struct report_request *request)
         1) {
         return options_refuse(&line, "--tree, --callers, --callees, --processes and --annotate are "
                                      "one view each; leave all but one out");
+    }
+    if (request->ratio_event != NULL) {
+        int status = check_ratio(request);
+        if (status != EXIT_DONE) {
+            return status;
+        }
     }
     if (request->annotated != NULL) {
         return check_annotation(request);

@@ -56,6 +56,7 @@ struct report_row {
     uint64_t self;
     uint64_t self_inlined; /* of them, in copies that were inlined */
     uint64_t total;
+    uint64_t ratio_self; /* of the report's ratio_event */
 };
 
 /* What has one row for all of its samples. */
@@ -73,9 +74,11 @@ struct report {
     uint64_t total; /* of all samples */
     uint32_t *keys; /* owned; of the row that a sample is in itself; report_key() */
     enum report_keys keys_are_of;
-    uint64_t *series_counts; /* owned; of the rows that have a series */
-    size_t series_length;    /* parts of the time; 0: no row has a series */
-    uint64_t series_seconds; /* of each part */
+    uint64_t *series_counts;                 /* owned; of the rows that have a series */
+    size_t series_length;                    /* parts of the time; 0: no row has a series */
+    uint64_t series_seconds;                 /* of each part */
+    const struct profile_event *ratio_event; /* borrowed; NULL: rows have no ratio */
+    uint64_t ratio_total;                    /* of all its samples */
 };
 
 /* "function", ... of an enumerator; NULL behind the last. */
@@ -98,6 +101,13 @@ uint32_t report_key(const struct report *report, const struct profile *profile, 
  */
 int report_take_series(const struct profile *profile, size_t limit, size_t length_max,
                        struct report *report);
+
+/*
+ * Gives each row what another event of the recording had in it: `other` (borrowed for the report's
+ * life) is loaded and selected as the report's profile is. Returns 0, or -ENOMEM.
+ */
+int report_take_ratio(const struct profile *profile, const struct profile *other,
+                      struct report *report);
 
 /* How many rows a limit (0: all) leaves. */
 size_t report_count_shown(const struct report *report, size_t limit);
