@@ -116,6 +116,7 @@ lone_test(table_shares) # fills the table of every daemon
 lone_test(crowded_proc) # takes the readers of every daemon
 lone_test(off_cpu) # no wait may be lost of bursts
 lone_test(events) # no sample may be lost of bursts
+lone_test(followers) # no sample may be lost of bursts
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # needs both CPUs, and weighs the daemon's memory
 lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others

@@ -136,6 +136,10 @@ int main(int argc, char **argv)
         return 1;
     }
     (void)counts_now();
+    /* What lies before is counted up to a switch. */
+    if (!wait_for_child(to, from)) {
+        return 1;
+    }
     struct counts began = counts_now();
     for (long i = 0; i < rounds; i++) {
         if (!play(to, from)) {
