@@ -141,7 +141,7 @@ static int begin_segment(struct packets *packets)
 {
     packets->writer = perfetto_packets_free(packets->writer);
     packets->live = live_profile_free(packets->live);
-    packets->live = live_profile_new(PROFILE_NAMES_READABLE);
+    packets->live = live_profile_new(PROFILE_NAMES_READABLE, false);
     packets->has_begun = false;
     packets->has_books = false;
     if (packets->live != NULL) {

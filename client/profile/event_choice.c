@@ -44,8 +44,8 @@ static uint64_t weight_of(const struct fxt_sample *record)
 bool event_choice_takes(const struct event_choice *choice, const struct profile *profile,
                         const struct fxt_sample *record)
 {
-    if (choice->name != NULL) {
-        return record->event != 0;
+    if (choice->takes_all || choice->name != NULL) {
+        return choice->takes_all || record->event != 0;
     }
     bool is_nothing = weight_of(record) == 0 ||
                       (profile->values != NULL && profile->value_total == PROFILE_TOTAL_MAX);
@@ -78,7 +78,7 @@ static int add_value(struct profile *profile, size_t number, uint64_t value)
 int event_choice_note(struct event_choice *choice, struct profile *profile, size_t number,
                       const struct fxt_sample *record)
 {
-    if (choice->name != NULL) {
+    if (choice->takes_all || choice->name != NULL) {
         if (grow(choice->told, choice->told_capacity, number + 1) < 0) {
             return -ENOMEM;
         }

@@ -9,6 +9,7 @@
 
 #include "fault.h"
 #include "fxt_format.h"
+#include "profile_event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,17 +19,12 @@ struct loader;
 struct profile;
 struct recorded_books;
 
-/* What a record says of its event. */
-struct told_event {
-    uint64_t weight;
-    uint32_t number; /* of the session's events */
-};
-
 /* All zero is the choice of the clock. */
 struct event_choice {
     const char *name;        /* borrowed; NULL: the clock */
     struct told_event *told; /* owned; of another event than the clock: by sample of the profile */
     size_t told_capacity;
+    bool takes_all;       /* the samples of every event; `told` says which each is of */
     bool ignores_weights; /* each sample counts for one */
 };
 

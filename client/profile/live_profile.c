@@ -18,10 +18,15 @@
 
 #define LARGE_BYTES (UINT64_C(32) << 20)
 
+struct held_sample {
+    struct profile_sample sample;
+    struct told_event told;
+};
+
 struct live_profile {
     struct profile *profile; /* owned */
     struct loader loader;
-    struct profile_sample *held; /* owned; samples that wait for their completion */
+    struct held_sample *held; /* owned; samples that wait for their completion */
     size_t held_capacity;
     size_t held_count;
     size_t sealed_names; /* how many entries tables had when they were sealed last */
@@ -30,7 +35,7 @@ struct live_profile {
     size_t sealed_owners;
 };
 
-struct live_profile *live_profile_new(enum profile_names names)
+struct live_profile *live_profile_new(enum profile_names names, bool has_events)
 {
     struct live_profile *live = calloc(1, sizeof *live);
     if (live == NULL) {
@@ -39,6 +44,7 @@ struct live_profile *live_profile_new(enum profile_names names)
     live->profile = loader_new_profile(names);
     live->loader.profile = live->profile;
     live->loader.choice.ignores_weights = true;
+    live->loader.choice.takes_all = has_events;
     live->sealed_owners = SIZE_MAX; /* the owner of whom nothing is known has labels too */
     return live->profile == NULL ? live_profile_free(live) : live;
 }
@@ -64,13 +70,32 @@ const struct profile *live_profile_get(const struct live_profile *live)
     return live->profile;
 }
 
-static int hold(struct live_profile *live, const struct profile_sample *sample)
+const struct told_event *live_profile_told(const struct live_profile *live)
 {
+    return live->loader.choice.told;
+}
+
+static int hold(struct live_profile *live, size_t number)
+{
+    const struct event_choice *choice = &live->loader.choice;
     int r = grow(live->held, live->held_capacity, live->held_count + 1);
     if (r == 0) {
-        live->held[live->held_count++] = *sample;
+        live->held[live->held_count++] = (struct held_sample){
+            .sample = live->profile->samples[number],
+            .told = choice->takes_all ? choice->told[number] : (struct told_event){0},
+        };
     }
     return r;
+}
+
+/* Moves a sample forward, to a place that is free. */
+static void move_forward(struct live_profile *live, size_t number, size_t place)
+{
+    struct event_choice *choice = &live->loader.choice;
+    live->profile->samples[place] = live->profile->samples[number];
+    if (choice->takes_all) {
+        choice->told[place] = choice->told[number];
+    }
 }
 
 /* Takes samples out of the profile whose completion has not come. */
@@ -83,9 +108,9 @@ static int hold_open_ones(struct live_profile *live)
     for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
         const struct profile_sample *sample = &profile->samples[i];
         if (sample->group != INTERN_NONE && !profile->groups[sample->group].is_completed) {
-            r = hold(live, sample);
+            r = hold(live, i);
         } else {
-            profile->samples[ready_count++] = *sample;
+            move_forward(live, i, ready_count++);
         }
     }
     profile->sample_count = ready_count;
@@ -179,12 +204,12 @@ static int keep_open_groups(struct live_profile *live)
     for (size_t i = 0; i < live->held_count && r == 0; i++) {
         size_t key_bytes = 0;
         uint32_t item = 0;
-        uint32_t group = live->held[i].group;
+        uint32_t group = live->held[i].sample.group;
         const void *key = intern_bytes(known, group, &key_bytes);
         r = intern_add(&keys, key, key_bytes, &item);
         if (r == 0) {
             groups[item] = profile->groups[group];
-            live->held[i].group = item;
+            live->held[i].sample.group = item;
             count = keys.item_count;
         }
     }
@@ -201,17 +226,28 @@ static int keep_open_groups(struct live_profile *live)
     return 0;
 }
 
+/* Puts the samples that are held where they were, or before it, so there is room for them. */
+static void put_held_back(struct live_profile *live)
+{
+    struct profile *profile = live->profile;
+    struct event_choice *choice = &live->loader.choice;
+    for (size_t i = 0; i < live->held_count; i++) {
+        profile->samples[i] = live->held[i].sample;
+        if (choice->takes_all) {
+            choice->told[i] = live->held[i].told;
+        }
+    }
+    profile->sample_count = live->held_count;
+}
+
 int live_profile_forget(struct live_profile *live)
 {
     struct profile *profile = live->profile;
     int r = keep_open_groups(live);
-    if (r == 0 && live->held_count > 0) {
-        r = huge_pages_grow(profile->samples, profile->sample_capacity, live->held_count);
-        if (r == 0) {
-            memcpy(profile->samples, live->held, live->held_count * sizeof *live->held);
-        }
+    profile->sample_count = 0;
+    if (r == 0) {
+        put_held_back(live);
     }
-    profile->sample_count = r == 0 ? live->held_count : 0;
     profile->drop_count = 0;
     live->held_count = 0;
     return r;

@@ -192,7 +192,7 @@ static int add_sample(struct top_intake *intake, const struct profile_sample *sa
 static int begin_live(struct top_intake *intake)
 {
     intake->live = live_profile_free(intake->live);
-    intake->live = live_profile_new(PROFILE_NAMES_READABLE);
+    intake->live = live_profile_new(PROFILE_NAMES_READABLE, false);
     forget_numbers(intake);
     intake->made_bytes_max = MADE_BYTES;
     return intake->live == NULL ? -ENOMEM : 0;

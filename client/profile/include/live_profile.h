@@ -15,8 +15,9 @@
 
 struct live_profile;
 
-/* Returned: live_profile_free(). NULL when there is no memory. */
-struct live_profile *live_profile_new(enum profile_names names);
+/* `has_events`: samples of all events are taken, else those of the clock. Returned:
+ * live_profile_free(). NULL when there is no memory. */
+struct live_profile *live_profile_new(enum profile_names names, bool has_events);
 struct live_profile *live_profile_free(struct live_profile *live);
 
 /* Adds a record, of the segment that live_profile_new() began. Returns 0, or -ENOMEM. */
@@ -31,6 +32,10 @@ int live_profile_resolve(struct live_profile *live, bool has_ended);
 
 /* Borrowed, as long as the live profile. */
 const struct profile *live_profile_get(const struct live_profile *live);
+
+/* With `has_events`: what the samples that were handed out are of, one for each. Borrowed, until
+ * live_profile_forget(). */
+const struct told_event *live_profile_told(const struct live_profile *live);
 
 /* Forgets the samples that were handed out. Returns 0, or -ENOMEM. */
 int live_profile_forget(struct live_profile *live);

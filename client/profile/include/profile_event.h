@@ -22,6 +22,12 @@ struct profile_event {
     bool is_wait; /* a sample is the whole of a wait that ended then: "off-cpu", "preempted" */
 };
 
+/* What the record of a sample says of its event. */
+struct told_event {
+    uint64_t weight;
+    uint32_t number; /* of the session's events; 0: the clock's */
+};
+
 /*
  * Whether a user who writes `wanted` means the event that a recording calls `name`: names are those
  * of `profctl record -e`, with perf's other ones ("cs" for "context-switches").
