@@ -18,7 +18,7 @@ static WORKLOAD_NOINLINE void nap_spin(uint64_t until_ns)
     }
 }
 
-static void nap_sleep(uint64_t until_ns)
+static WORKLOAD_NOINLINE void nap_sleep(uint64_t until_ns)
 {
     struct timespec until = {
         .tv_sec = (time_t)(until_ns / 1000000000),
