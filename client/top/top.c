@@ -45,7 +45,9 @@ struct batch {
     uint64_t next_ns; /* when to print */
     uint64_t began_ns;
     struct top_first_look first;
-    struct fault fault; /* why it is over; code 0: all was printed */
+    uint32_t event;      /* that is printed, once */
+    bool is_event_known; /* is true */
+    struct fault fault;  /* why it is over; code 0: all was printed */
 };
 
 static void print_look(struct batch *batch)
@@ -53,11 +55,14 @@ static void print_look(struct batch *batch)
     const struct top_request *request = batch->request;
     struct top_books books = {0};
     struct page page;
+    const struct top_events *events = top_intake_events(batch->session.intake);
     const struct top_print print = {
         .model = top_intake_model(batch->session.intake),
         .books = &books,
+        .event = &events->all[batch->event],
         .query = {.view = (enum top_view)request->view,
                   .sort = request->by_total ? TOP_BY_TOTAL : TOP_BY_SELF,
+                  .event = batch->event,
                   .filter = request->filter},
         .limit = request->limit,
         .window_ns = request->window_ns,
@@ -83,13 +88,13 @@ static void print_look(struct batch *batch)
 static bool is_due(struct batch *batch, uint64_t now_ns)
 {
     struct top_sums sums;
-    if (now_ns < batch->next_ns ||
+    if (now_ns < batch->next_ns || !batch->is_event_known ||
         (batch->printed_count == 0 &&
          !top_first_look_is_due(&batch->first, &batch->session.history, clock_ns(CLOCK_BOOTTIME),
                                 top_intake_sample_count(batch->session.intake)))) {
         return false;
     }
-    top_model_sum(top_intake_model(batch->session.intake), &sums);
+    top_model_sum(top_intake_model(batch->session.intake), batch->event, &sums);
     return sums.sample_count > 0 || now_ns >= batch->began_ns + FIRST_SAMPLES_NS;
 }
 
@@ -108,8 +113,13 @@ static void print_once(struct batch *batch)
         (void)fault_set(&batch->fault, ENOTCONN, "%s", news.text);
         return;
     }
+    if (!batch->is_event_known) {
+        int r = top_events_choose(top_intake_events(batch->session.intake), batch->request->event,
+                                  &batch->event, &batch->fault);
+        batch->is_event_known = r == 0;
+    }
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    if (is_due(batch, now_ns)) {
+    if (batch->fault.code == 0 && is_due(batch, now_ns)) {
         print_look(batch);
         batch->printed_count++;
         batch->next_ns = now_ns + batch->request->interval_ns;

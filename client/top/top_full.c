@@ -34,6 +34,7 @@ struct full {
     uint64_t due_ns; /* when the next look is; a key makes one at once */
     unsigned empty_keys;
     bool is_utf8;
+    bool is_event_known; /* the one that is shown first has been found */
     bool is_over;
     struct fault fault; /* why it is over; code 0: its user wanted it */
 };
@@ -50,20 +51,26 @@ static void save(struct full *full)
     char count[TEXT_COUNT_BYTES];
     struct fault fault = {0};
     struct top_kept kept;
-    uint64_t samples = 0;
+    struct top_saved saved = {0};
+    char events[TEXT_COUNT_BYTES + 24] = "";
     if (strcmp(full->state.input, "-") == 0) {
         say(full, "not saved: standard output is the screen; name a file");
         return;
     }
     top_intake_kept(full->session.intake, clock_ns(CLOCK_BOOTTIME), &kept);
-    if (top_intake_save(full->session.intake, full->state.input, &samples, &fault) < 0) {
+    if (top_intake_save(full->session.intake, full->state.input, &saved, &fault) < 0) {
         /* What it advises behind its last semicolon is an option of verbs that have one. */
         const char *advice = strrchr(fault.text, ';');
         (void)snprintf(text, sizeof text, "not saved: %.*s",
                        advice == NULL ? (int)sizeof text : (int)(advice - fault.text), fault.text);
     } else {
-        (void)snprintf(text, sizeof text, "saved %s of %" PRIu64 " s in %s",
-                       text_samples(samples, count), kept.span_ns / NS_PER_S, full->state.input);
+        if (saved.event_sample_count > 0) {
+            (void)snprintf(events, sizeof events, ", %" PRIu64 " of other events,",
+                           saved.event_sample_count);
+        }
+        (void)snprintf(text, sizeof text, "saved %s%s of %" PRIu64 " s in %s",
+                       text_samples(saved.sample_count, count), events, kept.span_ns / NS_PER_S,
+                       full->state.input);
     }
     say(full, text);
 }
@@ -86,6 +93,9 @@ static void act(struct full *full, enum top_act what)
         (void)snprintf(text, sizeof text, "%" PRIu64 " Hz: a new session begins",
                        full->state.wanted_hz);
         say(full, text);
+        break;
+    case TOP_ACT_ALONE:
+        say(full, "the session has no other event: --wall adds off-cpu and preempted, -e others");
         break;
     }
 }
@@ -124,6 +134,18 @@ static void take_signals(struct full *full)
     }
 }
 
+/* Counts the events of the session, and finds the one that is shown first. */
+static void take_events(struct full *full)
+{
+    const struct top_events *events = top_intake_events(full->session.intake);
+    full->state.event_count = (uint32_t)events->count;
+    if (!full->is_event_known) {
+        int r = top_events_choose(events, full->request->event, &full->state.event, &full->fault);
+        full->is_event_known = r == 0;
+        full->is_over = full->is_over || full->fault.code != 0;
+    }
+}
+
 static void take_news(struct full *full)
 {
     struct top_news news;
@@ -131,6 +153,7 @@ static void take_news(struct full *full)
         full->is_over = true;
         return;
     }
+    take_events(full);
     if (news.note[0] != '\0') {
         say(full, news.note);
     }
@@ -157,17 +180,19 @@ static void take_news(struct full *full)
 static int look_and_draw(struct full *full)
 {
     const struct top_model *model = top_intake_model(full->session.intake);
+    const struct top_events *events = top_intake_events(full->session.intake);
     struct top_screen_state *state = &full->state;
     struct top_rows rows = {0};
     struct top_rows callers = {0};
     struct top_books books = {0};
-    const struct top_query query = {state->view, state->sort, state->filter};
+    const struct top_query query = {state->view, state->sort, state->event, state->filter};
     int r = top_model_rows(model, &query, &rows);
     if (r == 0) {
         r = top_state_place(state, &rows);
     }
     if (r == 0 && state->view == TOP_FUNCTIONS && state->chosen_name != NULL) {
-        r = top_model_callers(model, state->chosen_name, state->chosen_module, &callers);
+        r = top_model_callers(model, state->event, state->chosen_name, state->chosen_module,
+                              &callers);
     }
     if (r == 0) {
         r = top_history_difference(&full->session.history, &books);
@@ -179,11 +204,12 @@ static int look_and_draw(struct full *full)
             .rows = &rows,
             .callers = &callers,
             .books = &books,
+            .event = &events->all[state->event],
             .trouble = full->trouble,
             .message = is_old ? "" : full->message,
             .is_utf8 = full->is_utf8,
         };
-        top_model_sum(model, &look.sums);
+        top_model_sum(model, state->event, &look.sums);
         top_intake_kept(full->session.intake, clock_ns(CLOCK_BOOTTIME), &look.kept);
         top_screen_draw(&look);
     }

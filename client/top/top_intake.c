@@ -36,7 +36,8 @@ struct known_process {
 };
 
 struct top_intake {
-    struct top_model *model;   /* owned */
+    struct top_model *model; /* owned */
+    struct top_events events;
     struct top_store *store;   /* owned */
     struct fxt_reader *reader; /* owned */
     struct live_profile *live; /* owned; of the last segment; NULL: none has begun */
@@ -47,7 +48,7 @@ struct top_intake {
     uint32_t generation; /* of the model, that `functions` and `processes` are of */
     uint32_t *stack;     /* owned; of the sample at hand */
     size_t stack_capacity;
-    uint64_t sample_count;   /* that have come */
+    uint64_t sample_count;   /* of the clock, that have come */
     uint64_t made_bytes_max; /* of the live profile, before it is made anew */
     bool is_frozen;
 };
@@ -61,7 +62,8 @@ struct top_intake *top_intake_new(uint64_t window_ns)
     intake->model = top_model_new(window_ns);
     intake->store = top_store_new(TOP_KEPT_BYTES, TOP_KEPT_S * NS_PER_S);
     intake->reader = fxt_reader_new();
-    return intake->model == NULL || intake->store == NULL || intake->reader == NULL
+    return top_events_init(&intake->events) < 0 || intake->model == NULL || intake->store == NULL ||
+                   intake->reader == NULL
                ? top_intake_free(intake)
                : intake;
 }
@@ -70,6 +72,7 @@ struct top_intake *top_intake_free(struct top_intake *intake)
 {
     if (intake != NULL) {
         intake->model = top_model_free(intake->model);
+        top_events_done(&intake->events);
         intake->store = top_store_free(intake->store);
         intake->reader = fxt_reader_free(intake->reader);
         intake->live = live_profile_free(intake->live);
@@ -83,6 +86,11 @@ struct top_intake *top_intake_free(struct top_intake *intake)
 const struct top_model *top_intake_model(const struct top_intake *intake)
 {
     return intake->model;
+}
+
+const struct top_events *top_intake_events(const struct top_intake *intake)
+{
+    return &intake->events;
 }
 
 uint64_t top_intake_sample_count(const struct top_intake *intake)
@@ -165,7 +173,8 @@ static void forget_numbers(struct top_intake *intake)
     memset(intake->processes, 0, sizeof intake->processes);
 }
 
-static int add_sample(struct top_intake *intake, const struct profile_sample *sample)
+static int add_sample(struct top_intake *intake, const struct profile_sample *sample,
+                      const struct told_event *told)
 {
     const struct profile *profile = live_profile_get(intake->live);
     enum profile_rooted rooted = profile_rooted(sample);
@@ -177,6 +186,9 @@ static int add_sample(struct top_intake *intake, const struct profile_sample *sa
         .is_truncated = rooted == PROFILE_STACK_TRUNCATED,
         .is_stackless = rooted == PROFILE_STACK_NONE,
     };
+    if (!top_events_value(&intake->events, told, &added.event, &added.value)) {
+        return 0;
+    }
     int r = grow(intake->stack, intake->stack_capacity, count);
     for (size_t i = 0; i < count && r == 0; i++) {
         r = find_function(intake, frames[i], &intake->stack[i]);
@@ -192,7 +204,7 @@ static int add_sample(struct top_intake *intake, const struct profile_sample *sa
 static int begin_live(struct top_intake *intake)
 {
     intake->live = live_profile_free(intake->live);
-    intake->live = live_profile_new(PROFILE_NAMES_READABLE, false);
+    intake->live = live_profile_new(PROFILE_NAMES_READABLE, true);
     forget_numbers(intake);
     intake->made_bytes_max = MADE_BYTES;
     return intake->live == NULL ? -ENOMEM : 0;
@@ -232,13 +244,17 @@ static int resolve(struct top_intake *intake, bool has_ended)
 {
     const struct profile *profile = live_profile_get(intake->live);
     int r = live_profile_resolve(intake->live, has_ended);
-    intake->sample_count += profile->sample_count;
+    if (r == 0) {
+        r = top_events_read(&intake->events, profile->session_json);
+    }
     if (intake->generation != top_model_generation(intake->model)) {
         intake->generation = top_model_generation(intake->model);
         forget_numbers(intake);
     }
-    for (size_t i = 0; i < profile->sample_count && r == 0 && !intake->is_frozen; i++) {
-        r = add_sample(intake, &profile->samples[i]);
+    for (size_t i = 0; i < profile->sample_count && r == 0; i++) {
+        const struct told_event *told = &live_profile_told(intake->live)[i];
+        intake->sample_count += told->number == TOP_CLOCK;
+        r = intake->is_frozen ? 0 : add_sample(intake, &profile->samples[i], told);
     }
     if (r == 0) {
         r = live_profile_forget(intake->live);
@@ -332,13 +348,13 @@ static int save_all(const struct top_intake *intake, struct saving *saving)
     if (r == 0) {
         r = packets_flush(saving->packets, true);
     }
-    if (r == 0 && saving->scan.sample_count == 0) {
+    if (r == 0 && saving->scan.sample_count + saving->scan.event_sample_count == 0) {
         return fault_set(saving->reterr, ENODATA, "there is no sample yet");
     }
     return r < 0 ? r : output_finish(saving->output, saving->reterr);
 }
 
-int top_intake_save(const struct top_intake *intake, const char *path, uint64_t *ret_samples,
+int top_intake_save(const struct top_intake *intake, const char *path, struct top_saved *ret,
                     struct fault *reterr)
 {
     struct saving saving = {.reterr = reterr};
@@ -346,7 +362,7 @@ int top_intake_save(const struct top_intake *intake, const char *path, uint64_t 
     if (r == 0) {
         output_leave_old(saving.output);
         r = save_all(intake, &saving);
-        *ret_samples = saving.scan.sample_count;
+        *ret = (struct top_saved){saving.scan.sample_count, saving.scan.event_sample_count};
     }
     saving.packets = packets_free(saving.packets);
     record_scan_done(&saving.scan);

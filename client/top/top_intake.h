@@ -7,6 +7,7 @@
  */
 
 #include "fault.h"
+#include "top_events.h"
 #include "top_model.h"
 
 #include <stdbool.h>
@@ -36,10 +37,13 @@ int top_intake_add(struct top_intake *intake, const void *bytes, size_t size_byt
  */
 int top_intake_settle(struct top_intake *intake, uint64_t now_ns, bool is_frozen);
 
-/* Borrowed. */
+/* Borrowed, as the next. */
 const struct top_model *top_intake_model(const struct top_intake *intake);
 
-/* Samples of all sessions that have come with their stacks. */
+/* The events that the model's samples are of. */
+const struct top_events *top_intake_events(const struct top_intake *intake);
+
+/* Samples of the clock, of all sessions, that have come with their stacks. */
 uint64_t top_intake_sample_count(const struct top_intake *intake);
 
 struct top_kept {
@@ -49,9 +53,15 @@ struct top_kept {
 
 void top_intake_kept(const struct top_intake *intake, uint64_t now_ns, struct top_kept *ret);
 
-/* Writes what is kept as a recording. Returns 0 with the number of its samples, or -errno with a
- * sentence in `reterr`; -ENODATA: there is no sample. */
-int top_intake_save(const struct top_intake *intake, const char *path, uint64_t *ret_samples,
+/* What a saved recording has. */
+struct top_saved {
+    uint64_t sample_count; /* of the clock */
+    uint64_t event_sample_count;
+};
+
+/* Writes what is kept as a recording. Returns 0, or -errno with a sentence in `reterr`; -ENODATA:
+ * there is no sample. */
+int top_intake_save(const struct top_intake *intake, const char *path, struct top_saved *ret,
                     struct fault *reterr);
 
 /* What the profile behind the model takes, without what its definitions take. For tests. */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Samples stand in a ring in the order of their coming, each with the number of its stack and of
- * its process. Texts, functions, stacks and processes are interned; rows are summed anew for each
- * look, since a window has some thousand different stacks. Interned items do not know whether a
- * sample still has them. So the tables are made anew, of what the ring has, once they are twice as
- * large as after the last time: that keeps them within a multiple of the window. Pure.
+ * Samples stand in a ring in the order of their coming, each with its value and the numbers of its
+ * stack, which has its event, and of its process. Texts, functions, stacks and processes are
+ * interned; rows are summed anew for each look, since a window has some thousand different stacks.
+ * Interned items do not know whether a sample still has them. So the tables are made anew, of what
+ * the ring has, once they are twice as large as after the last time: that keeps them within a
+ * multiple of the window. Pure.
  */
 #include "top_model.h"
 
 #include "cleanup.h"
 #include "compare.h"
+#include "extremes.h"
 #include "grow.h"
 #include "intern.h"
 
@@ -21,10 +23,12 @@
 #define TABLES_LEAST_BYTES (UINT64_C(4) << 20) /* smaller tables are never made anew */
 #define STACK_MAX          ((size_t)4096)      /* longer stacks lose their outer end */
 
+/* The first word of a stack: its flags, and the event above them. */
 enum stack_flags {
     STACK_TRUNCATED = 1,
     STACK_NONE = 2,
 };
+#define STACK_EVENT_SHIFT 2U
 
 /* Keys: their bytes are compared. Texts are of `texts`. */
 struct model_function {
@@ -40,6 +44,7 @@ struct model_process {
 
 struct model_sample {
     uint64_t time_ns;
+    uint64_t value;
     uint32_t stack;
     uint32_t process;
 };
@@ -48,7 +53,7 @@ struct tables {
     struct intern texts;
     struct intern functions; /* struct model_function */
     struct intern processes; /* struct model_process */
-    struct intern stacks;    /* arrays of uint32_t: enum stack_flags, then functions, leaf first */
+    struct intern stacks;    /* arrays of uint32_t: flags and event, then functions, leaf first */
 };
 
 struct top_model {
@@ -57,6 +62,7 @@ struct top_model {
     size_t ring_capacity;
     size_t first; /* of the ring, the oldest sample */
     size_t count;
+    uint64_t value_total; /* of the ring */
     uint64_t window_ns;
     uint64_t begin_ns; /* of the window; older samples do not count */
     uint64_t end_ns;
@@ -152,13 +158,13 @@ static const struct model_process *process_at(const struct tables *tables, uint3
     return intern_bytes(&tables->processes, process, &size_bytes);
 }
 
-/* The functions of a stack, leaf first, and its flags. */
+/* The functions of a stack, leaf first, and its first word. */
 static const uint32_t *stack_at(const struct tables *tables, uint32_t stack, size_t *ret_count,
-                                uint32_t *ret_flags)
+                                uint32_t *ret_head)
 {
     size_t size_bytes = 0;
     const uint32_t *words = intern_bytes(&tables->stacks, stack, &size_bytes);
-    *ret_flags = words[0];
+    *ret_head = words[0];
     *ret_count = size_bytes / sizeof *words - 1;
     return words + 1;
 }
@@ -171,6 +177,7 @@ static struct model_sample *sample_at(const struct top_model *model, size_t numb
 
 static void forget_first(struct top_model *model)
 {
+    model->value_total -= sample_at(model, 0)->value;
     model->first = model->first + 1 < model->ring_capacity ? model->first + 1 : 0;
     model->count--;
 }
@@ -206,13 +213,15 @@ int top_model_add(struct top_model *model, const struct top_sample *sample)
     size_t count = sample->function_count < STACK_MAX ? sample->function_count : STACK_MAX;
     struct model_sample added = {.time_ns = sample->time_ns, .process = sample->process};
     words[0] = (sample->is_truncated || count < sample->function_count ? STACK_TRUNCATED : 0U) |
-               (sample->is_stackless ? STACK_NONE : 0U);
+               (sample->is_stackless ? STACK_NONE : 0U) | sample->event << STACK_EVENT_SHIFT;
     memcpy(words + 1, sample->functions, count * sizeof *words);
     int r = intern_add(&model->tables.stacks, words, (1 + count) * sizeof *words, &added.stack);
     if (r == 0) {
         r = make_room(model);
     }
     if (r == 0) {
+        added.value = min_u64(sample->value, TOP_MODEL_VALUE_MAX - model->value_total);
+        model->value_total += added.value;
         model->count++;
         *sample_at(model, model->count - 1) = added;
     }
@@ -296,7 +305,7 @@ int top_model_advance(struct top_model *model, uint64_t now_ns)
     return tables_bytes(&model->tables) > model->renew_bytes ? renew_tables(model) : 0;
 }
 
-/* The next sample of the window at or behind `*number`; NULL: there is none. */
+/* The next sample of the window at or behind `*number`, of any event; NULL: there is none. */
 static const struct model_sample *next_sample(const struct top_model *model, size_t *number)
 {
     while (*number < model->count) {
@@ -308,53 +317,86 @@ static const struct model_sample *next_sample(const struct top_model *model, siz
     return NULL;
 }
 
-void top_model_sum(const struct top_model *model, struct top_sums *ret)
+/* The same of one event, with the first word of its stack. */
+static const struct model_sample *next_of_event(const struct top_model *model, uint32_t event,
+                                                size_t *number, uint32_t *ret_head)
+{
+    const struct model_sample *sample = NULL;
+    size_t count = 0;
+    while ((sample = next_sample(model, number)) != NULL) {
+        (void)stack_at(&model->tables, sample->stack, &count, ret_head);
+        if (*ret_head >> STACK_EVENT_SHIFT == event) {
+            break;
+        }
+    }
+    return sample;
+}
+
+void top_model_sum(const struct top_model *model, uint32_t event, struct top_sums *ret)
 {
     const struct model_sample *sample = NULL;
     uint64_t oldest_ns = model->end_ns;
+    uint32_t head = 0;
     size_t number = 0;
     *ret = (struct top_sums){0};
-    while ((sample = next_sample(model, &number)) != NULL) {
-        size_t count = 0;
-        uint32_t flags = 0;
-        (void)stack_at(&model->tables, sample->stack, &count, &flags);
+    while ((sample = next_of_event(model, event, &number, &head)) != NULL) {
+        ret->value += sample->value;
         ret->sample_count++;
-        ret->truncated_count += (flags & STACK_TRUNCATED) != 0;
-        ret->stackless_count += (flags & STACK_NONE) != 0;
+        ret->truncated_count += (head & STACK_TRUNCATED) != 0;
+        ret->stackless_count += (head & STACK_NONE) != 0;
         oldest_ns = sample->time_ns < oldest_ns ? sample->time_ns : oldest_ns;
     }
     ret->span_ns = model->end_ns - oldest_ns;
 }
 
-/* How many samples of the window each stack has. Returned: free(). NULL when there is no memory. */
-static uint64_t *count_stacks(const struct top_model *model)
+/* What the samples of the window that each stack has stand for. Returned: free(). NULL when there
+ * is no memory. */
+static uint64_t *sum_stacks(const struct top_model *model)
 {
     const struct model_sample *sample = NULL;
     size_t number = 0;
-    uint64_t *counts = calloc(model->tables.stacks.item_count + 1, sizeof *counts);
-    while (counts != NULL && (sample = next_sample(model, &number)) != NULL) {
-        counts[sample->stack]++;
+    uint64_t *values = calloc(model->tables.stacks.item_count + 1, sizeof *values);
+    while (values != NULL && (sample = next_sample(model, &number)) != NULL) {
+        values[sample->stack] += sample->value;
     }
-    return counts;
+    return values;
 }
 
-static int sum_functions(const struct top_model *model, struct top_row *rows)
+/* The next stack of the event at or behind `*stack` that has a value; it then is at `*stack` - 1.
+ * NULL: there is none. */
+static const uint32_t *next_stack(const struct tables *tables, const uint64_t *values,
+                                  uint32_t event, size_t *stack, size_t *ret_count,
+                                  uint32_t *ret_head)
+{
+    while (*stack < tables->stacks.item_count) {
+        size_t at = (*stack)++;
+        const uint32_t *functions = stack_at(tables, (uint32_t)at, ret_count, ret_head);
+        if (values[at] > 0 && *ret_head >> STACK_EVENT_SHIFT == event) {
+            return functions;
+        }
+    }
+    return NULL;
+}
+
+static int sum_functions(const struct top_model *model, uint32_t event, struct top_row *rows)
 {
     const struct tables *tables = &model->tables;
-    cleanup_(freep) uint64_t *counts = count_stacks(model);
+    const uint32_t *functions = NULL;
+    size_t stack = 0;
+    size_t count = 0;
+    uint32_t head = 0;
+    cleanup_(freep) uint64_t *values = sum_stacks(model);
     cleanup_(freep) size_t *counted = calloc(tables->functions.item_count + 1, sizeof *counted);
-    if (counts == NULL || counted == NULL) {
+    if (values == NULL || counted == NULL) {
         return -ENOMEM;
     }
-    for (size_t stack = 0; stack < tables->stacks.item_count; stack++) {
-        size_t count = 0;
-        uint32_t flags = 0;
-        const uint32_t *functions = stack_at(tables, (uint32_t)stack, &count, &flags);
-        rows[functions[0]].self += counts[stack];
-        for (size_t i = 0; i < count && counts[stack] > 0; i++) {
-            if (counted[functions[i]] != stack + 1) { /* a function that calls itself counts once */
-                counted[functions[i]] = stack + 1;
-                rows[functions[i]].total += counts[stack];
+    while ((functions = next_stack(tables, values, event, &stack, &count, &head)) != NULL) {
+        uint64_t value = values[stack - 1];
+        rows[functions[0]].self += value;
+        for (size_t i = 0; i < count; i++) {
+            if (counted[functions[i]] != stack) { /* a function that calls itself counts once */
+                counted[functions[i]] = stack;
+                rows[functions[i]].total += value;
             }
         }
     }
@@ -367,23 +409,25 @@ static int sum_functions(const struct top_model *model, struct top_row *rows)
 }
 
 /* By process, or by unit: then rows are numbered as texts are. */
-static int sum_processes(const struct top_model *model, bool by_unit, struct top_row *rows)
+static int sum_processes(const struct top_model *model, uint32_t event, bool by_unit,
+                         struct top_row *rows)
 {
     const struct tables *tables = &model->tables;
     const struct model_sample *sample = NULL;
     size_t number = 0;
+    uint32_t head = 0;
     cleanup_(freep) bool *counted = calloc(tables->processes.item_count + 1, sizeof *counted);
     if (counted == NULL) {
         return -ENOMEM;
     }
-    while ((sample = next_sample(model, &number)) != NULL) {
+    while ((sample = next_of_event(model, event, &number, &head)) != NULL) {
         const struct model_process *process = process_at(tables, sample->process);
         struct top_row *row = &rows[by_unit ? process->unit : sample->process];
         row->name = intern_text(&tables->texts, by_unit ? process->unit : process->name);
         row->pid = by_unit ? 0 : process->pid;
         row->process_count += !counted[sample->process];
-        row->self++;
-        row->total++;
+        row->self += sample->value;
+        row->total += sample->value;
         counted[sample->process] = true;
     }
     return 0;
@@ -448,8 +492,8 @@ int top_model_rows(const struct top_model *model, const struct top_query *query,
         return -ENOMEM;
     }
     int r = query->view == TOP_FUNCTIONS
-                ? sum_functions(model, ret->rows)
-                : sum_processes(model, query->view == TOP_UNITS, ret->rows);
+                ? sum_functions(model, query->event, ret->rows)
+                : sum_processes(model, query->event, query->view == TOP_UNITS, ret->rows);
     if (r == 0) {
         arrange(ret, counts[query->view], query);
     }
@@ -466,30 +510,31 @@ static uint32_t find_function(const struct tables *tables, const char *name, con
     return intern_find(&tables->functions, &function, sizeof function);
 }
 
-int top_model_callers(const struct top_model *model, const char *name, const char *module,
-                      struct top_rows *ret)
+int top_model_callers(const struct top_model *model, uint32_t event, const char *name,
+                      const char *module, struct top_rows *ret)
 {
     const struct tables *tables = &model->tables;
     size_t function_count = tables->functions.item_count;
     const size_t root = function_count; /* rows behind those of functions */
     const size_t truncated = function_count + 1;
+    const uint32_t *functions = NULL;
+    size_t stack = 0;
+    size_t count = 0;
+    uint32_t head = 0;
     uint32_t wanted = find_function(tables, name, module);
-    cleanup_(freep) uint64_t *counts = count_stacks(model);
+    cleanup_(freep) uint64_t *values = sum_stacks(model);
     *ret = (struct top_rows){.rows = calloc(function_count + 2, sizeof *ret->rows)};
-    if (ret->rows == NULL || counts == NULL) {
+    if (ret->rows == NULL || values == NULL) {
         return -ENOMEM;
     }
-    for (size_t stack = 0; stack < tables->stacks.item_count; stack++) {
-        size_t count = 0;
-        uint32_t flags = 0;
-        const uint32_t *functions = stack_at(tables, (uint32_t)stack, &count, &flags);
+    while ((functions = next_stack(tables, values, event, &stack, &count, &head)) != NULL) {
         size_t at = 0;
         while (at < count && functions[at] != wanted) {
             at++;
         }
-        size_t outermost = (flags & STACK_TRUNCATED) != 0 ? truncated : root;
+        size_t outermost = (head & STACK_TRUNCATED) != 0 ? truncated : root;
         if (at < count) {
-            ret->rows[at + 1 < count ? functions[at + 1] : outermost].total += counts[stack];
+            ret->rows[at + 1 < count ? functions[at + 1] : outermost].total += values[stack - 1];
         }
     }
     for (size_t i = 0; i < function_count; i++) {

@@ -18,10 +18,25 @@
 #include <time.h>
 
 #define NUMBERS_WIDTH ((size_t)28) /* of the columns before the texts, with the gap behind them */
+#define TITLE_BYTES   ((size_t)64)
+#define SAMPLES_WIDTH 7 /* of one of these; of another event the column is wider */
 /* As in sentences of report: a share of so many is within 5 points, in 19 of 20 looks. */
 #define FEW_SAMPLES       385
 #define POINTS_OF_SAMPLES (1.96 * 50)
 #define GAP_WIDTH         ((size_t)2)
+
+/* Of the clock the number of samples alone. */
+static void print_event(const struct page *page, const struct top_print *print,
+                        const struct top_sums *sums)
+{
+    char amount[TOP_AMOUNT_BYTES];
+    if (!print->event->is_clock) {
+        text_print(page->file, print->event->name);
+        (void)fprintf(page->file, " %s ", top_events_amount(print->event, sums->value, amount));
+        text_print(page->file, top_events_unit(print->event));
+        (void)fputs(", ", page->file);
+    }
+}
 
 static void print_head(const struct page *page, const struct top_print *print,
                        const struct top_sums *sums)
@@ -34,9 +49,11 @@ static void print_head(const struct page *page, const struct top_print *print,
     struct top_cpu all = {0};
     (void)localtime_r(&now, &local);
     (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
-    (void)fprintf(page->file, "%s: %s in %.1f s", clock, text_samples(sums->sample_count, count),
+    (void)fprintf(page->file, "%s: ", clock);
+    print_event(page, print, sums);
+    (void)fprintf(page->file, "%s in %.1f s", text_samples(sums->sample_count, count),
                   (double)sums->span_ns / (double)NS_PER_S);
-    if (books->period_ns > 0) {
+    if (books->period_ns > 0 && print->event->is_clock) {
         (void)fprintf(page->file, " at %.0f Hz", (double)NS_PER_S / (double)books->period_ns);
     }
     for (size_t i = 0; i < books->cpu_count; i++) {
@@ -53,7 +70,7 @@ static void print_head(const struct page *page, const struct top_print *print,
         (void)fprintf(page->file, "%s not handed out yet\n",
                       text_samples(print->pending_count, count));
     }
-    if (sums->sample_count > 0 && sums->sample_count < FEW_SAMPLES) {
+    if (sums->sample_count > 0 && sums->sample_count < FEW_SAMPLES && !print->event->is_wait) {
         (void)fprintf(page->file,
                       "few samples: shares are within about %.0f points of the true ones\n",
                       POINTS_OF_SAMPLES / sqrt((double)sums->sample_count));
@@ -73,8 +90,15 @@ struct widths {
     size_t module;
 };
 
-static struct widths find_widths(const struct page *page, const struct top_rows *rows, size_t shown)
+static int amount_width(const struct top_print *print)
 {
+    return print->event->is_clock ? SAMPLES_WIDTH : TOP_AMOUNT_WIDTH;
+}
+
+static struct widths find_widths(const struct page *page, const struct top_print *print,
+                                 const struct top_rows *rows, size_t shown)
+{
+    size_t numbers = NUMBERS_WIDTH + (size_t)(amount_width(print) - SAMPLES_WIDTH);
     struct page_column columns[2] = {{.needed = 8, .weight = 3}, {.needed = 6, .weight = 2}};
     for (size_t i = 0; i < shown; i++) {
         const struct top_row *row = &rows->rows[i];
@@ -85,35 +109,78 @@ static struct widths find_widths(const struct page *page, const struct top_rows 
     }
     page_share(columns, 2,
                page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED
-                                               : page->columns - NUMBERS_WIDTH - GAP_WIDTH);
+                                               : page->columns - numbers - GAP_WIDTH);
     return (struct widths){columns[0].width, columns[1].width};
 }
 
-static void print_rows(const struct page *page, const struct top_print *print,
-                       const struct top_rows *rows, uint64_t sample_count)
+/* What stands before a text so that it ends at the right of its column. */
+static size_t padding_of(const char *text, int width)
+{
+    size_t used = text_width(text);
+    return used < (size_t)width ? (size_t)width - used : 0;
+}
+
+/* Whether amounts are totals: of another event than the clock they are what rows are sorted by. */
+static bool by_total(const struct top_print *print)
+{
+    return print->query.sort == TOP_BY_TOTAL && !print->event->is_clock;
+}
+
+static void print_titles(const struct page *page, const struct top_print *print,
+                         const struct widths *widths)
 {
     static const char *const titles[TOP_VIEWS] = {
-        [TOP_FUNCTIONS] = "  self %   total %  samples  function",
-        [TOP_PROCESSES] = "       %  samples       pid  process",
-        [TOP_UNITS] = "       %  samples processes  unit",
+        [TOP_FUNCTIONS] = "  self %   total %",
+        [TOP_PROCESSES] = "       %",
+        [TOP_UNITS] = "       %",
     };
-    size_t shown = print->limit == 0 || rows->count < print->limit ? rows->count : print->limit;
-    struct widths widths = find_widths(page, rows, shown);
+    static const char *const texts[TOP_VIEWS] = {
+        [TOP_FUNCTIONS] = "  function",
+        [TOP_PROCESSES] = "       pid  process",
+        [TOP_UNITS] = " processes  unit",
+    };
     bool of_functions = print->query.view == TOP_FUNCTIONS;
-    (void)fprintf(page->file, "%s%*s%s\n", titles[print->query.view],
-                  of_functions ? (int)(widths.name - strlen("function") + GAP_WIDTH) : 0, "",
+    char title[TITLE_BYTES];
+    (void)snprintf(title, sizeof title, "%s%s",
+                   !of_functions || print->event->is_clock ? ""
+                   : by_total(print)                       ? "total "
+                                                           : "self ",
+                   top_events_unit(print->event));
+    (void)fprintf(page->file, "%s  %*s", titles[print->query.view],
+                  (int)padding_of(title, amount_width(print)), "");
+    text_print_fitted(page->file, title, (size_t)amount_width(print), false);
+    (void)fprintf(page->file, "%s%*s%s\n", texts[print->query.view],
+                  of_functions ? (int)(widths->name - strlen("function") + GAP_WIDTH) : 0, "",
                   of_functions ? "module" : "");
+}
+
+static void print_numbers(const struct page *page, const struct top_print *print,
+                          const struct top_row *row, uint64_t all)
+{
+    char amount[TOP_AMOUNT_BYTES];
+    int width = amount_width(print);
+    double self = percent_of(row->self, all);
+    (void)top_events_amount(print->event, by_total(print) ? row->total : row->self, amount);
+    if (print->query.view == TOP_FUNCTIONS) {
+        (void)fprintf(page->file, "%8.2f  %8.2f  %*s  ", self, percent_of(row->total, all), width,
+                      amount);
+    } else {
+        (void)fprintf(page->file, "%8.2f  %*s  %8" PRId64 "  ", self, width, amount,
+                      print->query.view == TOP_PROCESSES ? (int64_t)row->pid
+                                                         : (int64_t)row->process_count);
+    }
+}
+
+static void print_rows(const struct page *page, const struct top_print *print,
+                       const struct top_rows *rows, uint64_t all)
+{
+    size_t shown = print->limit == 0 || rows->count < print->limit ? rows->count : print->limit;
+    struct widths widths = find_widths(page, print, rows, shown);
+    bool of_functions = print->query.view == TOP_FUNCTIONS;
+    print_titles(page, print, &widths);
     for (size_t i = 0; i < shown; i++) {
         const struct top_row *row = &rows->rows[i];
-        double self = percent_of(row->self, sample_count);
-        if (of_functions) {
-            (void)fprintf(page->file, "%8.2f  %8.2f  %7" PRIu64 "  ", self,
-                          percent_of(row->total, sample_count), row->self);
-        } else {
-            (void)fprintf(page->file, "%8.2f  %7" PRIu64 "  %8" PRId64 "  ", self, row->self,
-                          print->query.view == TOP_PROCESSES ? (int64_t)row->pid
-                                                             : (int64_t)row->process_count);
-        }
+        print_numbers(page, print, row, all);
         text_print_fitted(page->file, row->name, widths.name, of_functions);
         (void)fprintf(page->file, "%*s", of_functions ? (int)GAP_WIDTH : 0, "");
         text_print_fitted(page->file, of_functions ? basename_of(row->module) : "", widths.module,
@@ -127,18 +194,18 @@ int top_print_text(const struct page *page, const struct top_print *print)
 {
     struct top_sums sums;
     struct top_rows rows = {0};
-    top_model_sum(print->model, &sums);
+    top_model_sum(print->model, print->query.event, &sums);
     int r = top_model_rows(print->model, &print->query, &rows);
     if (r == 0) {
         print_head(page, print, &sums);
-        print_rows(page, print, &rows, sums.sample_count);
+        print_rows(page, print, &rows, sums.value);
     }
     top_rows_done(&rows);
     return r;
 }
 
-static void json_row(struct json_out *out, enum top_view view, const struct top_row *row,
-                     uint64_t sample_count)
+static void json_row(struct json_out *out, const struct top_print *print, enum top_view view,
+                     const struct top_row *row, uint64_t all)
 {
     json_out_begin(out, NULL, '{');
     json_out_string(out, "name", row->name);
@@ -146,22 +213,22 @@ static void json_row(struct json_out *out, enum top_view view, const struct top_
         json_out_string(out, "module", row->module[0] == '\0' ? NULL : row->module);
         json_out_u64(out, "self", row->self);
         json_out_u64(out, "total", row->total);
-        json_out_percent(out, "self_percent", row->self, sample_count);
-        json_out_percent(out, "total_percent", row->total, sample_count);
+        json_out_percent(out, "self_percent", row->self, all);
+        json_out_percent(out, "total_percent", row->total, all);
     } else {
         if (view == TOP_PROCESSES) {
             json_out_i64(out, "pid", (int64_t)row->pid);
         } else {
             json_out_u64(out, "processes", row->process_count);
         }
-        json_out_u64(out, "samples", row->self);
-        json_out_percent(out, "percent", row->self, sample_count);
+        json_out_u64(out, print->event->is_clock ? "samples" : "value", row->self);
+        json_out_percent(out, "percent", row->self, all);
     }
     json_out_end(out, '}');
 }
 
 static int json_view(struct json_out *out, const struct top_print *print, enum top_view view,
-                     uint64_t sample_count)
+                     uint64_t all)
 {
     static const char *const names[TOP_VIEWS] = {
         [TOP_FUNCTIONS] = "functions", [TOP_PROCESSES] = "processes", [TOP_UNITS] = "units"};
@@ -172,7 +239,7 @@ static int json_view(struct json_out *out, const struct top_print *print, enum t
     size_t shown = print->limit == 0 || rows.count < print->limit ? rows.count : print->limit;
     json_out_begin(out, names[view], '[');
     for (size_t i = 0; i < shown && r == 0; i++) {
-        json_row(out, view, &rows.rows[i], sample_count);
+        json_row(out, print, view, &rows.rows[i], all);
     }
     json_out_end(out, ']');
     top_rows_done(&rows);
@@ -203,12 +270,17 @@ int top_print_json(FILE *file, const struct top_print *print)
     struct json_out out = {.file = file};
     struct top_sums sums;
     int r = 0;
-    top_model_sum(print->model, &sums);
+    top_model_sum(print->model, print->query.event, &sums);
     json_out_begin(&out, NULL, '{');
     json_out_u64(&out, "time_ms", clock_ns(CLOCK_REALTIME) / NS_PER_MS);
     json_out_u64(&out, "window_ns", print->window_ns);
     json_out_u64(&out, "span_ns", sums.span_ns);
     json_out_u64(&out, "samples", sums.sample_count);
+    if (!print->event->is_clock) {
+        json_out_string(&out, "event", print->event->name);
+        json_out_string(&out, "unit", print->event->unit);
+        json_out_u64(&out, "value", sums.value);
+    }
     json_out_u64(&out, "pending", print->pending_count);
     json_out_begin(&out, "stacks", '{');
     json_out_u64(&out, "truncated", sums.truncated_count);
@@ -216,7 +288,7 @@ int top_print_json(FILE *file, const struct top_print *print)
     json_out_end(&out, '}');
     json_books(&out, print->books);
     for (unsigned view = 0; view < TOP_VIEWS && r == 0; view++) {
-        r = json_view(&out, print, (enum top_view)view, sums.sample_count);
+        r = json_view(&out, print, (enum top_view)view, sums.value);
     }
     json_out_end(&out, '}');
     (void)fputc('\n', file);

@@ -7,6 +7,7 @@
 
 #include "page.h"
 #include "top_books.h"
+#include "top_events.h"
 #include "top_model.h"
 
 #include <stddef.h>
@@ -14,10 +15,11 @@
 #include <stdio.h>
 
 struct top_print {
-    const struct top_model *model; /* borrowed, as the next */
-    const struct top_books *books; /* of the window */
-    struct top_query query;        /* JSON has all views */
-    size_t limit;                  /* of rows; 0: all */
+    const struct top_model *model;     /* borrowed, as the next */
+    const struct top_books *books;     /* of the window */
+    const struct profile_event *event; /* that the query is of */
+    struct top_query query;            /* JSON has all views */
+    size_t limit;                      /* of rows; 0: all */
     uint64_t window_ns;
     uint64_t pending_count; /* samples that the daemon has not handed out yet */
 };

@@ -28,7 +28,13 @@
 #define LINE_BYTES        (TOP_CELLS_MAX + 1)
 #define HEAD_LINES_MIN    10 /* of a screen that has lines of the CPUs and of the books */
 #define CALLERS_LINES_MIN 16
+#define NARROW_TITLE      "top"
 #define WIDE_COLUMNS      50 /* from which on a table has all its columns */
+#define TOTAL_WIDTH       9
+#define SAMPLES_WIDTH     8
+#define PID_WIDTH         8
+#define PROCESSES_WIDTH   10
+#define AMOUNTS_COLUMNS   64 /* from which on one of functions has amounts of other events, too */
 #define BAR_MIN           4
 #define BAR_MAX           20
 #define HOT_PERCENT       5
@@ -136,6 +142,28 @@ static void put_line(const struct top_look *look, int line, enum style style, co
     put(look, &(struct place){line, 0, getmaxx(stdscr), style}, text);
 }
 
+/* Which event is shown, and in which unit, where there are several. A long name is cut, so that the
+ * unit has room. */
+static void add_event(struct pieces *pieces, const struct top_look *look)
+{
+    const struct profile_event *event = look->event;
+    const char *unit = top_events_unit(event);
+    char amount[TOP_AMOUNT_BYTES];
+    int columns = getmaxx(stdscr);
+    int left = columns - (int)strlen(NARROW_TITLE "   ") - (int)strlen(unit);
+    if (look->state->event_count < 2) {
+        return;
+    }
+    if (event->is_clock) {
+        add_piece(pieces, "%s", event->name);
+    } else if (columns >= WIDE_COLUMNS) {
+        add_piece(pieces, "%.*s %s %s", columns / 2, event->name,
+                  top_events_amount(event, look->sums.value, amount), unit);
+    } else {
+        add_piece(pieces, "%.*s %s", left > 0 ? left : 0, event->name, unit);
+    }
+}
+
 static void draw_title(const struct top_look *look)
 {
     const struct top_screen_state *state = look->state;
@@ -146,13 +174,14 @@ static void draw_title(const struct top_look *look)
     struct tm local = {0};
     (void)localtime_r(&now, &local);
     (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
-    add_piece(&pieces, getmaxx(stdscr) >= WIDE_COLUMNS ? "profctl top" : "top");
+    add_piece(&pieces, getmaxx(stdscr) >= WIDE_COLUMNS ? "profctl top" : NARROW_TITLE);
     if (state->is_frozen) {
         add_piece(&pieces, "FROZEN");
     }
+    add_event(&pieces, look);
     add_piece(&pieces, "%s", text_samples(look->sums.sample_count, count));
     add_piece(&pieces, "in %.1f s", (double)look->sums.span_ns / (double)NS_PER_S);
-    if (look->books->period_ns > 0) {
+    if (look->books->period_ns > 0 && look->event->is_clock) {
         add_piece(&pieces, "at %.0f Hz", (double)NS_PER_S / (double)look->books->period_ns);
     }
     if (state->filter[0] != '\0') {
@@ -248,32 +277,63 @@ static int draw_sentence(const struct top_look *look, int line, int line_max, co
     return count;
 }
 
-/* The columns of numbers; `row` NULL: their titles. */
+static bool has_amounts(const struct top_look *look)
+{
+    return look->state->view != TOP_FUNCTIONS ||
+           (!look->event->is_clock && getmaxx(stdscr) >= AMOUNTS_COLUMNS);
+}
+
+static int amount_width(const struct top_look *look)
+{
+    return look->event->is_clock ? SAMPLES_WIDTH : TOP_AMOUNT_WIDTH;
+}
+
+/* The titles of the columns of numbers. Of functions, amounts are of what rows are sorted by. */
+static void print_titles(const struct top_look *look, char *into)
+{
+    bool is_wide = getmaxx(stdscr) >= WIDE_COLUMNS;
+    int width = amount_width(look);
+    const char *unit = top_events_unit(look->event);
+    const char *sort = look->state->sort == TOP_BY_TOTAL ? "total" : "self";
+    char title[PIECE_BYTES];
+    bool of_functions = look->state->view == TOP_FUNCTIONS;
+    bool of_processes = look->state->view == TOP_PROCESSES;
+    if (!is_wide) {
+        (void)snprintf(into, PIECE_BYTES, "%s", of_functions ? "self %" : "     %");
+    } else if (!has_amounts(look)) {
+        (void)snprintf(into, PIECE_BYTES, " self %%  total %%");
+    } else if (of_functions) {
+        (void)snprintf(title, sizeof title, "%s %s", sort, unit);
+        (void)snprintf(into, PIECE_BYTES, " self %%  total %% %*.*s", width, width, title);
+    } else {
+        (void)snprintf(into, PIECE_BYTES, "      %% %*.*s %*s", width, width, unit,
+                       of_processes ? PID_WIDTH : PROCESSES_WIDTH,
+                       of_processes ? "pid" : "processes");
+    }
+}
+
+/* The numbers of a row: all of them, or the one that rows are sorted by. */
 static void print_numbers(const struct top_look *look, const struct top_row *row, char *into)
 {
     bool is_wide = getmaxx(stdscr) >= WIDE_COLUMNS;
-    uint64_t all = look->sums.sample_count;
-    double self = row == NULL ? 0 : percent_of(row->self, all);
-    double total = row == NULL ? 0 : percent_of(row->total, all);
-    bool of_functions = look->state->view == TOP_FUNCTIONS;
-    if (of_functions && row == NULL) {
-        (void)snprintf(into, PIECE_BYTES, is_wide ? " self %%  total %%" : "self %%");
-    } else if (of_functions && is_wide) {
+    double self = percent_of(row->self, look->sums.value);
+    double total = percent_of(row->total, look->sums.value);
+    int width = amount_width(look);
+    bool by_total = look->state->sort == TOP_BY_TOTAL;
+    char amount[TOP_AMOUNT_BYTES];
+    (void)top_events_amount(look->event, by_total ? row->total : row->self, amount);
+    if (!is_wide) {
+        (void)snprintf(into, PIECE_BYTES, "%6.2f", by_total ? total : self);
+    } else if (!has_amounts(look)) {
         (void)snprintf(into, PIECE_BYTES, " %6.2f   %6.2f", self, total);
-    } else if (row == NULL) {
-        (void)snprintf(into, PIECE_BYTES, "%s",
-                       !is_wide                             ? "     %"
-                       : look->state->view == TOP_PROCESSES ? "      %  samples      pid"
-                                                            : "      %  samples  processes");
-    } else if (!is_wide) {
-        (void)snprintf(into, PIECE_BYTES, "%6.2f",
-                       look->state->sort == TOP_BY_TOTAL ? total : self);
+    } else if (look->state->view == TOP_FUNCTIONS) {
+        (void)snprintf(into, PIECE_BYTES, " %6.2f   %6.2f %*s", self, total, width, amount);
     } else if (look->state->view == TOP_PROCESSES) {
-        (void)snprintf(into, PIECE_BYTES, " %6.2f %8" PRIu64 " %8" PRId64, self, row->self,
+        (void)snprintf(into, PIECE_BYTES, " %6.2f %*s %*" PRId64, self, width, amount, PID_WIDTH,
                        (int64_t)row->pid);
     } else {
-        (void)snprintf(into, PIECE_BYTES, " %6.2f %8" PRIu64 " %10" PRIu64, self, row->self,
-                       row->process_count);
+        (void)snprintf(into, PIECE_BYTES, " %6.2f %*s %*" PRIu64, self, width, amount,
+                       PROCESSES_WIDTH, row->process_count);
     }
 }
 
@@ -306,7 +366,7 @@ static void draw_head(const struct top_look *look, int line)
     bool of_functions = look->state->view == TOP_FUNCTIONS;
     char numbers[PIECE_BYTES];
     char title[PIECE_BYTES];
-    print_numbers(look, NULL, numbers);
+    print_titles(look, numbers);
     (void)snprintf(title, sizeof title, "%s%s", titles[look->state->view],
                    !of_functions                       ? ""
                    : look->state->sort == TOP_BY_TOTAL ? " (by total)"
@@ -319,7 +379,7 @@ static void draw_row(const struct top_look *look, int line, size_t number)
 {
     const struct top_row *row = &look->rows->rows[number];
     char numbers[PIECE_BYTES];
-    bool is_hot = percent_of(row->self, look->sums.sample_count) >= HOT_PERCENT;
+    bool is_hot = percent_of(row->self, look->sums.value) >= HOT_PERCENT;
     enum style style = number == look->state->chosen ? STYLE_CHOSEN
                        : is_hot                      ? STYLE_HOT
                                                      : STYLE_PLAIN;
@@ -348,6 +408,20 @@ static void draw_rows(const struct top_look *look, int line, int end)
     }
 }
 
+/* The share of a caller, and its amount, below those of the table. */
+static void print_caller(const struct top_look *look, const struct top_row *row, uint64_t all,
+                         char *into)
+{
+    bool is_clock = look->event->is_clock;
+    char amount[TOP_AMOUNT_BYTES] = "";
+    if (is_clock || has_amounts(look)) {
+        (void)top_events_amount(look->event, row->total, amount);
+    }
+    (void)snprintf(into, PIECE_BYTES, " %6.2f %*s", percent_of(row->total, all),
+                   is_clock || !has_amounts(look) ? SAMPLES_WIDTH : TOTAL_WIDTH + TOP_AMOUNT_WIDTH,
+                   amount);
+}
+
 static void draw_callers(const struct top_look *look, int line, int end)
 {
     const struct top_screen_state *state = look->state;
@@ -364,8 +438,7 @@ static void draw_callers(const struct top_look *look, int line, int end)
     for (size_t i = 0; i < look->callers->count && line < end; i++, line++) {
         const struct top_row *row = &look->callers->rows[i];
         char numbers[PIECE_BYTES];
-        (void)snprintf(numbers, sizeof numbers, " %6.2f %8" PRIu64, percent_of(row->total, all),
-                       row->total);
+        print_caller(look, row, all, numbers);
         draw_texts(look, line, STYLE_PLAIN,
                    (const char *const[]){numbers, row->name, basename_of(row->module)});
     }
@@ -374,11 +447,14 @@ static void draw_callers(const struct top_look *look, int line, int end)
 static void draw_hints(const struct top_look *look, int line)
 {
     /* Those that matter most first: what does not fit is left out. */
-    static const char *const hints[] = {"q quit",    "? help", "/ filter", "f p u views", "s sort",
-                                        "c callers", "w save", "+ - rate", "space freeze"};
+    static const char *const hints[] = {"q quit",   "? help",      "/ filter",  "f p u views",
+                                        "e events", "s sort",      "c callers", "w save",
+                                        "+ - rate", "space freeze"};
     struct pieces pieces = begin_pieces();
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
-        add_piece(&pieces, "%s", hints[i]);
+        if (hints[i][0] != 'e' || look->state->event_count > 1) {
+            add_piece(&pieces, "%s", hints[i]);
+        }
     }
     put_line(look, line, STYLE_PLAIN, pieces.line);
 }
@@ -405,6 +481,7 @@ static void draw_help(const struct top_look *look)
         "",
         "up down, PgUp PgDn, Home End   choose a row",
         "f p u, Tab   functions, processes, units",
+        "e            the next event: CPU time, off-cpu, preempted (--wall)",
         "s            sort by self or total",
         "c, Enter     show or hide what called the chosen function",
         "/            filter by a part of a name; Esc: no filter",

@@ -6,6 +6,7 @@
  */
 
 #include "top_books.h"
+#include "top_events.h"
 #include "top_intake.h"
 #include "top_state.h"
 
@@ -19,9 +20,10 @@
 struct top_look {
     struct top_screen_state *state; /* what is on the screen is noted in it */
     const struct top_rows *rows;
-    const struct top_rows *callers; /* of the chosen function */
-    const struct top_books *books;  /* of the window */
-    struct top_sums sums;
+    const struct top_rows *callers;    /* of the chosen function */
+    const struct top_books *books;     /* of the window */
+    const struct profile_event *event; /* that all but the books is of */
+    struct top_sums sums;              /* of the event */
     struct top_kept kept;
     uint64_t window_ns;
     const char *trouble; /* why no samples come; "": they do */

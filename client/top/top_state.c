@@ -167,6 +167,16 @@ static enum top_act change_rate(struct top_screen_state *state, bool is_up)
     return state->wanted_hz == state->rate_hz ? TOP_ACT_NONE : TOP_ACT_RATE;
 }
 
+/* What is chosen stays chosen, as far as the other event has it. */
+static enum top_act show_next_event(struct top_screen_state *state)
+{
+    if (state->event_count < 2) {
+        return TOP_ACT_ALONE;
+    }
+    state->event = (state->event + 1) % state->event_count;
+    return TOP_ACT_NONE;
+}
+
 static void name_file(struct top_screen_state *state)
 {
     char name[TOP_INPUT_BYTES];
@@ -225,6 +235,8 @@ static enum top_act press(struct top_screen_state *state, wint_t character)
     case '\t':
         show_view(state, (enum top_view)((state->view + 1) % TOP_VIEWS));
         break;
+    case 'e':
+        return show_next_event(state);
     case 's':
         state->sort = state->sort == TOP_BY_SELF ? TOP_BY_TOTAL : TOP_BY_SELF;
         break;

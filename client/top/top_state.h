@@ -26,13 +26,16 @@ enum top_prompt {
 enum top_act {
     TOP_ACT_NONE,
     TOP_ACT_QUIT,
-    TOP_ACT_SAVE, /* into the file that `input` names */
-    TOP_ACT_RATE, /* `wanted_hz` */
+    TOP_ACT_SAVE,  /* into the file that `input` names */
+    TOP_ACT_RATE,  /* `wanted_hz` */
+    TOP_ACT_ALONE, /* say that there is no other event */
 };
 
 struct top_screen_state {
     enum top_view view;
     enum top_sort sort;
+    uint32_t event;       /* that is shown, one of */
+    uint32_t event_count; /* those of the session */
     char filter[TOP_INPUT_BYTES];
     enum top_prompt prompt;
     char input[TOP_INPUT_BYTES]; /* what was typed so far */

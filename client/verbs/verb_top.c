@@ -71,6 +71,11 @@ static const struct verb_option options[] = {
      select_sort_name},
     {0, "filter", "TEXT", "only rows with this in their name or module", options_text,
      TOP_AT(filter), 0},
+    OPTION_WALL,
+    OPTION_EVENTS_AS("events"),
+    {0, "event", "EVENT",
+     "whose samples are shown first, by what they stand for:\noff-cpu, page-faults (cpu-clock)",
+     options_text, TOP_AT(event), 0},
     {'b', "batch", NULL, "print each look instead of showing it on a screen", options_flag,
      TOP_AT(is_batch), 0},
     {'n', "iterations", "N", "end after so many looks; with -b or --json", take_count,
@@ -90,10 +95,11 @@ static const struct verb_option options[] = {
 static const struct command_line line = {
     .usage = "profctl top [-F HZ] [--window TIME] [OPTION...]",
     .help = "Shows where the time of the CPUs goes now: the hottest functions and what called\n"
-            "them, processes, units. It has a session of its own, so nothing else can be\n"
-            "recorded meanwhile.\n",
-    .more_help = "On the screen ? lists the keys. w saves what was sampled last as a recording:\n"
-                 "5 minutes of it are kept, of at most 64 MiB.\n\n" BOOKS_PRINT_HELP,
+            "them, processes, units; with --wall also what threads wait in. It has a session of\n"
+            "its own, so nothing else can be recorded meanwhile.\n",
+    .more_help =
+        "On the screen ? lists the keys. e shows the next event. w saves what was sampled last\n"
+        "as a recording: 5 minutes of it are kept, of at most 64 MiB.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .instead = "; -p, -U and others name a part of the machine",
 };

@@ -33,6 +33,7 @@ said status now
 said record -d 0.2 -F 499 -o "$WORK/second.fxt"
 said record -d 0.2 -F 499 -o "$WORK/second.fxt" -- sh -c 'exec "$1" --seconds 0.2 >/dev/null' sh "$WORKLOADS/busy"
 said top -n 2 --interval 0.3 --rows 3
+said top --wall --event off-cpu -n 2 --interval 0.3 --rows 3
 said top -n 0
 said record -d 0
 echo '{"max_stack_depth": 500, "unwind": "fp"}' >"$WORK/deep.json"

@@ -3,7 +3,7 @@
 #
 # `profctl top` on a terminal of its own: what is hot stands first, keys do what the help says, any size shows something
 # right, what it saves is a recording, it waits for the daemon and for other sessions, and however it ends, the terminal
-# is as it was before.
+# is as it was before. With --wall a key shows what a program sleeps in, in place of what it works in.
 . "${0%/*}/lib.sh"
 use_build release
 require_perf
@@ -115,6 +115,8 @@ expect_not_shown '[0-9]  spin_three_fifths'
 keys Enter
 keys Escape
 expect_first spin_three_fifths
+keys e
+expect_shown '^the session has no other event: --wall adds'
 keys '?'
 expect_shown 'any key goes back'
 keys x
@@ -201,7 +203,7 @@ grep -q "is already recording (profctl, pid $other" "$WORK/err" || fail "who has
 rm -f after
 keys "clear; NO_COLOR=1 profctl top -p $busy; echo status \$?; stty -a >after" Enter
 expect_shown 'waiting: .*is already recording'
-shows "pid $other" || fail "the other's pid is not said: $(screen)"
+expect_shown "pid $other"
 kill -TERM "$other"
 wait "$other" || fail "record failed"
 expect_not_shown waiting
@@ -225,6 +227,57 @@ for signal in HUP QUIT SEGV ABRT; do
 done
 wait_until 10 top_is_gone || fail "top goes on"
 
+# What a program sleeps in, and what it works in.
+"$WORKLOADS/napper" 4000 36000 --seconds 600 >/dev/null &
+napper=$!
+background_pids+=("$napper")
+rm -f after
+keys "clear; profctl top -p $napper --window 20 --wall --sort total --filter nap_; echo status \$?; stty -a >after" Enter
+expect_samples 50
+expect_first nap_spin
+shows '^profctl top  cpu-clock  [0-9]+ samples .* at 499 Hz' || fail "the head line does not have the clock: $(screen)"
+shows '^ self %  total %  function \(by total\)' || fail "the clock has other columns with --wall: $(screen)"
+shows 'f p u views  e events' || fail "the foot does not have the key: $(screen)"
+keys e
+expect_first nap_sleep
+expect_shown '^profctl top  off-cpu [0-9]+\.[0-9][0-9] ms  [0-9]+ samples'
+shows '^ self %  total % +total ms  function \(by total\)' || fail "there is no column of times: $(screen)"
+expect_shown '^ +[0-9.]+ +(9[0-9]|100)\.[0-9][0-9] +[0-9]{3,}\.[0-9][0-9]  nap_sleep +napper' # but for the wait that had begun before
+expect_shown '^callers of nap_sleep'
+expect_shown '^ 100\.00 +[0-9]{3,}\.[0-9][0-9]  main '
+shows '^CPU .*%' || fail "no CPUs: $(screen)"
+shows '^lost [0-9]+  missed [0-9]+ ' || fail "no books: $(screen)"
+keys Escape
+expect_not_shown 'filter:'
+keys p
+expect_shown '^ +[0-9.]+ +[0-9]{3,}\.[0-9][0-9] +'"$napper"'  napper$'
+shows '^      % +ms      pid  process' || fail "there is no column of times: $(screen)"
+keys u
+expect_shown '^ +[0-9.]+ +[0-9]{3,}\.[0-9][0-9] +1  '
+keys f / nap_ Enter
+terminal resize-window -t top -x 20 -y 5
+expect_shown '^top  off-cpu ms'
+expect_shown '^ *[0-9]+\.[0-9][0-9]  nap_sleep$'
+expect_shown '^q quit  \? help$'
+terminal resize-window -t top -x 200 -y 50
+expect_shown '^ +[0-9.]+ +[0-9.]+ +[0-9.]+  nap_sleep {90,}napper'
+terminal resize-window -t top -x 80 -y 24
+expect_shown '^ +[0-9.]+ +[0-9.]+ +[0-9.]+  nap_sleep {10,40}napper'
+keys e
+expect_shown '^profctl top  preempted [0-9.]+ ms  [0-9]+ samples?'
+keys e
+expect_first nap_spin
+keys w
+expect_shown '^save as: top-.*fxt_'
+keys Enter
+expect_shown '^saved [0-9]+ samples, [0-9]+ of other events, of [0-9]+ s in top-'
+file=$(screen | sed -n 's/^saved .* in \(top-.*fxt\).*/\1/p')
+profctl report --event off-cpu --json -n 0 "$file" >"$WORK/saved.json" || fail "the waits are not in what was saved"
+expect_json "$WORK/saved.json" "d['event'] == 'off-cpu' and next(r for r in d['rows'] if r['name'] == 'nap_sleep')['total'] > d['value'] / 2" \
+    "what the program slept in is not so in what was saved"
+keys q
+expect_shown '^status 0'
+
 # Without a terminal.
 expect_status 1 profctl top >"$WORK/out" 2>"$WORK/err"
 grep -q 'standard output is not a terminal; -b prints' "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
@@ -235,4 +288,18 @@ grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9]+  spin_three_fifths  busy$' "$WORK/out" || 
 profctl top -p "$busy" --json -n 2 --interval 0.5 >"$WORK/out" || fail "top --json failed"
 expect_json "$WORK/out" "len(lines) == 2 and lines[1]['functions'][0]['name'] == 'spin_three_fifths' and lines[1]['processes'][0]['pid'] == $busy and lines[0]['pending'] >= 0" \
     "the two objects are not as they should be"
-echo "keys, sizes, a saved recording, other sessions, and six ways to end"
+profctl top -p "$napper" --wall --event off-cpu --sort total -b -n 1 --interval 3 >"$WORK/out" || fail "top -b --event failed"
+grep -qE '^[0-9:]+: off-cpu [0-9]+\.[0-9][0-9] ms, [0-9]+ samples? in [0-9.]+ s; [0-9]+ CPU' "$WORK/out" || fail "no head of the waits: $(cat "$WORK/out")"
+grep -qE '^  self %   total % +total ms  function' "$WORK/out" || fail "no column of times: $(cat "$WORK/out")"
+grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9.]+  nap_sleep +napper$' "$WORK/out" || fail "no row of nap_sleep: $(cat "$WORK/out")"
+profctl top -p "$napper" --wall --event off-cpu --json -n 1 --interval 3 --rows 0 >"$WORK/out" || fail "top --json --event failed"
+expect_json "$WORK/out" "d['event'] == 'off-cpu' and d['unit'] == 'ns' and d['value'] == sum(p['value'] for p in d['processes'] if p['pid'] == $napper)" \
+    "the waits are not as they should be"
+expect_json "$WORK/out" "next(r for r in d['functions'] if r['name'] == 'nap_sleep')['total'] > 0" "nap_sleep is not what it waits in"
+profctl top -p "$napper" --wall --json -n 1 >"$WORK/out" || fail "top --json --wall failed"
+expect_json "$WORK/out" "'event' not in d and d['samples'] == sum(p['samples'] for p in d['processes'])" "the clock is not as without --wall"
+profctl top -p "$napper" -e page-faults:1 --event faults --json -n 1 >"$WORK/out" || fail "top -e failed"
+expect_json "$WORK/out" "d['event'] == 'page-faults' and d['unit'] == 'faults'" "the other event is not shown"
+expect_status 1 profctl top -p "$napper" --event off-cpu -b -n 1 >"$WORK/out" 2>"$WORK/err"
+grep -q "the session has no event 'off-cpu'; it has cpu-clock alone: --wall adds" "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
+echo "keys, sizes, events, a saved recording, other sessions, and six ways to end"

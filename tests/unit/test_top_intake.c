@@ -70,14 +70,15 @@ static uint64_t now_ns(void)
 }
 
 /* "name self/total" of each row. */
-static const char *rows_of(const struct top_intake *intake)
+static const char *rows_of_event(const struct top_intake *intake, uint32_t event)
 {
     static char text[512];
     struct top_rows rows = {0};
     size_t used = 0;
     text[0] = '\0';
-    assert_int_equal(
-        top_model_rows(top_intake_model(intake), &(struct top_query){.filter = ""}, &rows), 0);
+    assert_int_equal(top_model_rows(top_intake_model(intake),
+                                    &(struct top_query){.event = event, .filter = ""}, &rows),
+                     0);
     for (size_t i = 0; i < rows.count; i++) {
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%s %d/%d", i == 0 ? "" : ", ",
@@ -85,6 +86,11 @@ static const char *rows_of(const struct top_intake *intake)
     }
     top_rows_done(&rows);
     return text;
+}
+
+static const char *rows_of(const struct top_intake *intake)
+{
+    return rows_of_event(intake, TOP_CLOCK);
 }
 
 TEST_MADE(struct top_intake *intake, makes_rows_of_functions_with_and_without_names,
@@ -119,7 +125,7 @@ TEST_MADE(struct top_intake *intake, keeps_what_comes_while_the_window_is_frozen
           top_intake_new(UINT64_C(3600) * NS_PER_S), top_intake_free)
 {
     struct fault fault = {0};
-    uint64_t samples = 0;
+    struct top_saved saved = {0};
     struct recording *recording = begin_segment();
     add_sample(recording, now_ns(), 7, COMPLETE, ADDRESSES(BASE + 0x104));
     assert_int_equal(give(intake, recording), 0);
@@ -129,8 +135,8 @@ TEST_MADE(struct top_intake *intake, keeps_what_comes_while_the_window_is_frozen
     assert_int_equal(give(intake, recording), 0);
     assert_int_equal(top_intake_settle(intake, now_ns(), true), 0);
     assert_string_equal(rows_of(intake), "leaf 1/1");
-    assert_int_equal(top_intake_save(intake, path, &samples, &fault), 0);
-    assert_int_equal(samples, 2);
+    assert_int_equal(top_intake_save(intake, path, &saved, &fault), 0);
+    assert_int_equal(saved.sample_count, 2);
 }
 
 TEST_MADE(struct top_intake *intake, saves_a_recording, top_intake_new(UINT64_C(3600) * NS_PER_S),
@@ -138,20 +144,103 @@ TEST_MADE(struct top_intake *intake, saves_a_recording, top_intake_new(UINT64_C(
 {
     struct profile *profile = NULL;
     struct fault fault = {0};
-    uint64_t samples = 0;
-    assert_int_equal(top_intake_save(intake, path, &samples, &fault), -ENODATA);
+    struct top_saved saved = {0};
+    assert_int_equal(top_intake_save(intake, path, &saved, &fault), -ENODATA);
     struct recording *recording = begin_segment();
     for (int i = 0; i < 10; i++) {
         add_sample(recording, now_ns(), 7, COMPLETE, ADDRESSES(BASE + 0x104, BASE + 0x204));
     }
     assert_int_equal(give(intake, recording), 0);
-    assert_int_equal(top_intake_save(intake, path, &samples, &fault), 0);
-    assert_int_equal(samples, 10);
+    assert_int_equal(top_intake_save(intake, path, &saved, &fault), 0);
+    assert_int_equal(saved.sample_count, 10);
     assert_int_equal(profile_load(path, PROFILE_NAMES_READABLE, NULL, &profile, &fault), 0);
     assert_int_equal(profile->sample_count, 10);
     (void)profile_free(profile);
-    assert_true(top_intake_save(intake, "/nowhere/at/all.fxt", &samples, &fault) < 0);
+    assert_true(top_intake_save(intake, "/nowhere/at/all.fxt", &saved, &fault) < 0);
     assert_contains(fault.text, "/nowhere/at/all.fxt");
+}
+
+#define WITH_WAITS                                                                                 \
+    "{\"session\":\"a\",\"events\":[{\"event\":\"cpu-clock\",\"unit\":\"ns\",\"period\":1},"       \
+    "{\"event\":\"off-cpu\",\"unit\":\"ns\",\"period\":1}]}\n"
+#define CLOCK   0
+#define OFF_CPU 1
+
+static void add_event(struct recording *recording, uint64_t event, uint64_t weight,
+                      struct fxt_sample sample)
+{
+    sample.fields |= FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT;
+    sample.event = event;
+    sample.weight = weight;
+    fxt_write_sample(&recording->writer, &sample);
+}
+
+/* A sample of `main`. */
+static struct fxt_sample in_main(void)
+{
+    static const uint64_t stack[] = {BASE + 0x204};
+    return user_sample(now_ns(), 7, COMPLETE, stack, COUNT_OF(stack));
+}
+
+/* A sample of `main` that called `leaf`, which group 5 completes. */
+static struct fxt_sample part_of_leaf(void)
+{
+    static const uint64_t stack[] = {BASE + 0x104};
+    struct fxt_sample sample = partial(now_ns(), 5);
+    sample.fields |= FXT_SAMPLE_USER_STACK;
+    sample.user_stack = stack;
+    sample.user_count = COUNT_OF(stack);
+    return sample;
+}
+
+/* Samples whose stacks come later go on as what they are. */
+TEST_MADE(struct top_intake *intake, tells_samples_of_events_apart,
+          top_intake_new(UINT64_C(3600) * NS_PER_S), top_intake_free)
+{
+    const uint64_t rest[] = {BASE + 0x204};
+    struct fxt_sample whole = completion(5, rest, COUNT_OF(rest));
+    struct recording *recording = begin_segment();
+    add_data(recording, FXT_STRING_SESSION, WITH_WAITS);
+    add_sample(recording, now_ns(), 7, COMPLETE, ADDRESSES(BASE + 0x204));
+    add_event(recording, OFF_CPU, 300, part_of_leaf());
+    add_event(recording, OFF_CPU, 20, in_main());
+    add_event(recording, 7, 1000, in_main()); /* the session does not name it */
+    add_event(recording, CLOCK, 9, part_of_leaf());
+    add_event(recording, OFF_CPU, 4, in_main());
+    assert_int_equal(give(intake, recording), 0);
+    assert_int_equal(top_intake_settle(intake, now_ns(), false), 0);
+    assert_string_equal(rows_of_event(intake, CLOCK), "main 1/1");
+    assert_string_equal(rows_of_event(intake, OFF_CPU), "main 24/24");
+    recording = go_on();
+    add_event(recording, OFF_CPU, 1, in_main());
+    assert_int_equal(give(intake, recording), 0);
+    assert_int_equal(top_intake_settle(intake, now_ns(), false), 0);
+    recording = go_on();
+    fxt_write_sample(&recording->writer, &whole);
+    assert_int_equal(give(intake, recording), 0);
+    assert_int_equal(top_intake_settle(intake, now_ns(), false), 0);
+    assert_string_equal(rows_of_event(intake, CLOCK), "main 1/2, leaf 1/1");
+    assert_string_equal(rows_of_event(intake, OFF_CPU), "leaf 300/300, main 25/325");
+    assert_int_equal(top_intake_events(intake)->count, 2);
+    assert_int_equal(top_intake_sample_count(intake), 2);
+}
+
+TEST_MADE(struct top_intake *intake, saves_all_events, top_intake_new(UINT64_C(3600) * NS_PER_S),
+          top_intake_free)
+{
+    struct profile *profile = NULL;
+    struct fault fault = {0};
+    struct top_saved saved = {0};
+    struct recording *recording = begin_segment();
+    add_data(recording, FXT_STRING_SESSION, WITH_WAITS);
+    add_event(recording, OFF_CPU, 300, in_main()); /* waits alone are something, too */
+    assert_int_equal(give(intake, recording), 0);
+    assert_int_equal(top_intake_save(intake, path, &saved, &fault), 0);
+    assert_int_equal(saved.sample_count, 0);
+    assert_int_equal(saved.event_sample_count, 1);
+    assert_int_equal(profile_load(path, PROFILE_NAMES_READABLE, "off-cpu", &profile, &fault), 0);
+    assert_int_equal(profile_total(profile), 300);
+    (void)profile_free(profile);
 }
 
 TEST_MADE(struct top_intake *intake, refuses_what_is_no_recording,

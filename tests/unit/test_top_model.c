@@ -6,14 +6,27 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static void add_as(struct top_model *model, uint64_t time_ns, const char *names, uint64_t pid,
-                   bool is_truncated)
+/* What a sample is beside its stack. */
+struct made {
+    uint64_t pid;
+    uint64_t value; /* 0: 1 */
+    uint32_t event;
+    bool is_truncated;
+};
+
+static void add_made(struct top_model *model, uint64_t time_ns, const char *names, struct made made)
 {
+    uint64_t pid = made.pid;
     char copy[256];
     char *rest = NULL;
     uint32_t functions[16];
     struct top_sample sample = {
-        .time_ns = time_ns, .functions = functions, .is_truncated = is_truncated};
+        .time_ns = time_ns,
+        .functions = functions,
+        .value = made.value == 0 ? 1 : made.value,
+        .event = made.event,
+        .is_truncated = made.is_truncated,
+    };
     char process[32];
     char unit[32];
     (void)snprintf(copy, sizeof copy, "%s", names);
@@ -25,6 +38,12 @@ static void add_as(struct top_model *model, uint64_t time_ns, const char *names,
     }
     assert_int_equal(top_model_process(model, pid, process, unit, &sample.process), 0);
     assert_int_equal(top_model_add(model, &sample), 0);
+}
+
+static void add_as(struct top_model *model, uint64_t time_ns, const char *names, uint64_t pid,
+                   bool is_truncated)
+{
+    add_made(model, time_ns, names, (struct made){.pid = pid, .is_truncated = is_truncated});
 }
 
 /* A stack, leaf first. */
@@ -51,19 +70,24 @@ static const char *rows_of(const struct top_model *model, struct top_query query
     return text;
 }
 
-static const char *callers_of(const struct top_model *model, const char *name)
+static const char *callers_in(const struct top_model *model, uint32_t event, const char *name)
 {
     static char text[1024];
     struct top_rows rows = {0};
     size_t used = 0;
     text[0] = '\0';
-    assert_int_equal(top_model_callers(model, name, "/lib/a.so", &rows), 0);
+    assert_int_equal(top_model_callers(model, event, name, "/lib/a.so", &rows), 0);
     for (size_t i = 0; i < rows.count; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %d", i == 0 ? "" : ", ",
                                  rows.rows[i].name, (int)rows.rows[i].total);
     }
     top_rows_done(&rows);
     return text;
+}
+
+static const char *callers_of(const struct top_model *model, const char *name)
+{
+    return callers_in(model, 0, name);
 }
 
 TEST_MADE(struct top_model *model, counts_a_function_once_in_a_stack, top_model_new(10 * SECOND),
@@ -90,12 +114,12 @@ TEST_MADE(struct top_model *model, forgets_what_has_left_the_window, top_model_n
     assert_string_equal(rows_of(model, (struct top_query){0}), "late 1/1, new 1/1, old 1/1");
     assert_int_equal(top_model_advance(model, 17 * SECOND), 0);
     assert_string_equal(rows_of(model, (struct top_query){0}), "new 1/1");
-    top_model_sum(model, &sums);
+    top_model_sum(model, 0, &sums);
     assert_int_equal(sums.sample_count, 1);
     assert_int_equal(sums.span_ns, 5 * SECOND);
     assert_int_equal(top_model_advance(model, 30 * SECOND), 0);
     assert_string_equal(rows_of(model, (struct top_query){0}), "");
-    top_model_sum(model, &sums);
+    top_model_sum(model, 0, &sums);
     assert_int_equal(sums.sample_count, 0);
     assert_int_equal(sums.span_ns, 0);
 }
@@ -145,8 +169,65 @@ TEST_MADE(struct top_model *model, names_what_called_the_innermost_call, top_mod
     assert_int_equal(top_model_advance(model, SECOND), 0);
     assert_string_equal(callers_of(model, "f"), "[root] 1, [truncated] 1, g 1, main 1");
     assert_string_equal(callers_of(model, "nothing"), "");
-    top_model_sum(model, &sums);
+    top_model_sum(model, 0, &sums);
     assert_int_equal(sums.truncated_count, 1);
+}
+
+TEST_MADE(struct top_model *model, keeps_events_apart, top_model_new(10 * SECOND), top_model_free)
+{
+    struct top_sums sums;
+    add_as(model, SECOND, "work main", 1, false);
+    add_as(model, SECOND, "work main", 1, false);
+    add_as(model, SECOND, "wait main", 1, false); /* the clock was there too */
+    add_made(model, 4 * SECOND, "wait main", (struct made){.pid = 1, .value = 700, .event = 3});
+    add_made(model, 5 * SECOND, "lock wait",
+             (struct made){.pid = 2, .value = 200, .event = 3, .is_truncated = true});
+    add_made(model, 6 * SECOND, "wait main", (struct made){.pid = 2, .value = 50, .event = 3});
+    add_made(model, 6 * SECOND, "work main", (struct made){.pid = 2, .value = 5, .event = 1});
+    assert_int_equal(top_model_advance(model, 7 * SECOND), 0);
+    assert_string_equal(rows_of(model, (struct top_query){0}), "work 2/2, wait 1/1, main 0/3");
+    assert_string_equal(rows_of(model, (struct top_query){.event = 3}),
+                        "wait 750/950, lock 200/200, main 0/750");
+    assert_string_equal(rows_of(model, (struct top_query){.event = 3, .sort = TOP_BY_TOTAL}),
+                        "wait 750/950, main 0/750, lock 200/200");
+    assert_string_equal(rows_of(model, (struct top_query){.event = 3, .view = TOP_PROCESSES}),
+                        "process1 700/700, process2 250/250");
+    assert_string_equal(rows_of(model, (struct top_query){.event = 3, .view = TOP_UNITS}),
+                        "odd.service 700/700, even.service 250/250");
+    assert_string_equal(rows_of(model, (struct top_query){.event = 1}), "work 5/5, main 0/5");
+    assert_string_equal(rows_of(model, (struct top_query){.event = 2}), "");
+    assert_string_equal(callers_in(model, 3, "wait"), "main 750, [truncated] 200");
+    assert_string_equal(callers_in(model, 0, "wait"), "main 1");
+    assert_string_equal(callers_in(model, 1, "wait"), "");
+    top_model_sum(model, 3, &sums);
+    assert_int_equal(sums.value, 950);
+    assert_int_equal(sums.sample_count, 3);
+    assert_int_equal(sums.truncated_count, 1);
+    assert_int_equal(sums.span_ns, 3 * SECOND);
+    top_model_sum(model, 0, &sums);
+    assert_int_equal(sums.value, 3);
+    assert_int_equal(sums.truncated_count, 0);
+    assert_int_equal(sums.span_ns, 6 * SECOND);
+}
+
+/* Values that a file may have, and no sum can. */
+TEST_MADE(struct top_model *model, lets_no_sum_overflow, top_model_new(10 * SECOND), top_model_free)
+{
+    struct top_sums sums;
+    const struct made huge = {.pid = 2, .value = TOP_MODEL_VALUE_MAX - 5, .event = 1};
+    add_made(model, SECOND, "first", huge);
+    add_made(model, 2 * SECOND, "second", huge);
+    add_as(model, 2 * SECOND, "second", 2, false);
+    assert_int_equal(top_model_advance(model, 3 * SECOND), 0);
+    top_model_sum(model, 1, &sums);
+    assert_int_equal(sums.value, TOP_MODEL_VALUE_MAX);
+    assert_int_equal(sums.sample_count, 2);
+    assert_int_equal(top_model_advance(model, 12 * SECOND), 0);
+    top_model_sum(model, 1, &sums);
+    assert_int_equal(sums.value, 5);
+    add_made(model, 13 * SECOND, "third", huge); /* there is room again */
+    top_model_sum(model, 1, &sums);
+    assert_int_equal(sums.value, TOP_MODEL_VALUE_MAX);
 }
 
 /* An hour in which every sample has names of its own. */
@@ -183,7 +264,7 @@ TEST_MADE(struct top_model *model, forgets_the_oldest_of_too_many_samples,
         add(model, 2 * SECOND, "more");
     }
     assert_int_equal(top_model_advance(model, 3 * SECOND), 0);
-    top_model_sum(model, &sums);
+    top_model_sum(model, 0, &sums);
     assert_int_equal(sums.sample_count, TOP_MODEL_SAMPLES_MAX);
     assert_string_equal(rows_of(model, (struct top_query){.filter = "first"}), "");
 }

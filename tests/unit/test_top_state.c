@@ -151,8 +151,28 @@ TEST(takes_each_key_for_one_thing)
     assert_true(screen.is_frozen);
     (void)press_other(&screen, TOP_KEY_ENTER);
     assert_true(screen.hides_callers);
+    assert_int_equal(press(&screen, 'e'), TOP_ACT_ALONE);
     assert_int_equal(press(&screen, '+'), TOP_ACT_RATE);
     assert_int_equal(screen.wanted_hz, 999);
+    top_state_done(&screen);
+}
+
+TEST(goes_round_the_events_and_keeps_what_is_chosen)
+{
+    struct top_screen_state screen = {.event_count = 3, .filter = "part"};
+    place(&screen, "abc");
+    (void)press_other(&screen, TOP_KEY_DOWN);
+    place(&screen, "abc");
+    assert_int_equal(press(&screen, 'e'), TOP_ACT_NONE);
+    assert_int_equal(screen.event, 1);
+    place(&screen, "cxb");
+    assert_string_equal(screen.chosen_name, "b");
+    assert_int_equal(screen.chosen, 2);
+    assert_string_equal(screen.filter, "part");
+    (void)press(&screen, 'e');
+    assert_int_equal(screen.event, 2);
+    (void)press(&screen, 'e');
+    assert_int_equal(screen.event, 0);
     top_state_done(&screen);
 }
 

@@ -104,14 +104,16 @@ extern const struct option_elsewhere record_perf_options[];
         0, "config", "FILE", "a session config, JSON; options go over it", options_text,           \
             RECORD_AT(config_path), 0                                                              \
     }
-#define OPTION_EVENTS                                                                              \
+/* `name` is "event" but where that names one to be shown. */
+#define OPTION_EVENTS_AS(name)                                                                     \
     {                                                                                              \
-        'e', "event", "EVENT",                                                                     \
+        'e', name, "EVENT",                                                                        \
             "sampled beside the clock, by perf's name: cs,\n"                                      \
             "page-faults:100 (each 100th), cycles@99 (Hz), by commas\n"                            \
             "cycles+instructions: these are counted with cycles",                                  \
             event_take_list, RECORD_AT(events), 0                                                  \
     }
+#define OPTION_EVENTS OPTION_EVENTS_AS("event")
 #define OPTION_WALL                                                                                \
     {                                                                                              \
         0, "wall", NULL, "also what threads wait for, and for how long", options_flag,             \

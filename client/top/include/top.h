@@ -29,6 +29,7 @@ struct top_request {
     uint64_t count; /* of looks that are printed; 0: no end */
     uint64_t limit; /* of rows that are printed; 0: all */
     const char *filter;
+    const char *event; /* that is shown first; NULL: the clock */
     enum top_first_view view;
     bool by_total;
     bool is_batch; /* printed, as with record.is_json */
