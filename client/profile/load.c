@@ -18,6 +18,7 @@
 #include "session_clock.h"
 #include "session_times.h"
 #include "tables.h"
+#include "wait_leaf.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -558,6 +559,9 @@ static int finish(struct loader *loader)
     }
     if (r == 0) {
         r = mappings_seal(&profile->tables->mappings);
+    }
+    if (r == 0) {
+        r = wait_leaf_find(profile);
     }
     if (r == 0) {
         r = tell_orphans(profile);

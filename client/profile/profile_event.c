@@ -64,7 +64,8 @@ int profile_event_set(struct profile_event *event, const char *name, const char 
         .unit = strdup(unit),
         .is_clock = strcmp(name, PROFILE_EVENT_CLOCK) == 0,
         .is_time = strcmp(unit, "ns") == 0,
-        .is_wait = strcmp(name, "off-cpu") == 0 || strcmp(name, "preempted") == 0,
+        .is_wait =
+            strcmp(name, PROFILE_EVENT_OFF_CPU) == 0 || strcmp(name, PROFILE_EVENT_PREEMPTED) == 0,
     };
     return event->name == NULL || event->unit == NULL ? -ENOMEM : 0;
 }

@@ -26,6 +26,16 @@ judge() {
         fail "$kind: $(tail -n 2 "$WORK/err" | tr '\n' ' ')"
 }
 judge nap schedstat
+# What sleeps is where the kernel itself says that a sleeping process is.
+sleeps() {
+    wchan=$(cat "/proc/$BACKGROUND_PID/wchan") && [ "${wchan:-0}" != 0 ]
+}
+run_in_background sleep 300
+wait_until 20 sleeps || fail "the kernel does not say where a process sleeps"
+profctl report --json -n 0 --event off-cpu "$WORK/p.fxt" >"$WORK/report.json" || fail "report"
+expect_json "$WORK/report.json" "any(r['name'] == '$wchan' and r['self'] > 0 for r in d['rows'])" "no wait is in $wchan, as a sleep is"
+expect_json "$WORK/report.json" "not any(r['self'] > 0 and r['name'] in ('__schedule', 'schedule', 'do_nanosleep') for r in d['rows'])" \
+    "waits are the scheduler's"
 judge pipe schedstat
 judge lock schedstat
 judge share schedstat

@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROFILE_EVENT_CLOCK "cpu-clock"
+#define PROFILE_EVENT_CLOCK     "cpu-clock"
+#define PROFILE_EVENT_OFF_CPU   "off-cpu"
+#define PROFILE_EVENT_PREEMPTED "preempted"
 
 struct profile_event {
     char *name; /* owned; as the recording has it, "page-faults" */
