@@ -345,7 +345,8 @@ static struct perf_event chosen_event(const struct perf_source *source,
     event.attr.exclude_hv = 0; /* what some machines cannot leave out */
     event.attr.exclude_guest = 0;
     event.attr.sample_max_stack = source->plan.sample_max_stack;
-    event.attr.wakeup_watermark = (uint32_t)(source->plan.further_ring_bytes / 4);
+    event.attr.wakeup_watermark =
+        (uint32_t)(source->plan.further_ring_bytes / PERF_PLAN_WAKEUP_PARTS);
     event.attr.sample_period = choice->period;
     /* The period that the kernel would say for a sample is the one that it had set, not what was
      * counted: where it changes a period in its course, samples would stand for ten times too much.

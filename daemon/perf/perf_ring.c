@@ -99,6 +99,13 @@ int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *r
     return 1;
 }
 
+bool perf_ring_woke(const struct perf_ring *ring, size_t size_bytes, uint64_t watermark_bytes)
+{
+    const uint64_t end = ring->tail + size_bytes;
+    const uint64_t before = ring->tail > 0 ? (ring->tail - 1) / watermark_bytes : 0;
+    return (end - 1) / watermark_bytes > before;
+}
+
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes)
 {
     assert(size_bytes <= ring->head - ring->tail);

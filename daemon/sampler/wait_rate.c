@@ -37,12 +37,12 @@ void wait_rate_renew(struct wait_rate *rate)
     rate->is_early_due = false;
     rate->since_ns = 0;
     rate->gap_count = 1;
+    rate->is_alone = false;
 }
 
-uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns)
+uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns, bool woke_reader)
 {
-    const bool is_first = rate->is_early_due && time_ns >= rate->changing_ns;
-    const bool is_early = is_first && rate->gap_count < rate->period_before;
+    const bool is_early = rate->is_early_due && time_ns >= rate->changing_ns;
     if (is_early || time_ns >= rate->changed_ns) {
         rate->is_early_due = false;
     }
@@ -50,8 +50,11 @@ uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns)
         rate->gap_count = 0;
         return 1; /* and each of the others for itself */
     }
-    if (is_early) {
-        return 0;
+    const uint32_t period = wait_rate_period_at(rate, time_ns);
+    const bool has_others = rate->gap_count > period + period / 2;
+    if (is_early || rate->is_alone || (woke_reader && !has_others)) {
+        rate->is_alone = true;
+        return 1;
     }
     const uint64_t count_max = GAP_PERIODS_MAX * max_u64(rate->period_before, rate->period);
     const uint64_t count = rate->gap_count > 0 ? rate->gap_count : 1; /* sampled twice */

@@ -24,9 +24,11 @@ struct wait_rate {
     uint64_t changing_ns;   /* after this time and */
     uint64_t changed_ns;    /* before this one */
     bool is_early_due;      /* the change makes a sample of its own */
+    bool is_alone;          /* the next switch has a sample that stands for no others */
     uint64_t since_ns;      /* switches are counted; 0: not yet */
     uint64_t switch_count;
-    uint64_t gap_count; /* switches since the last sample that stands for some, with its own */
+    uint64_t gap_count; /* switches since the last sample that stands for some, with its own, and
+                         * without those of samples that stand for themselves alone */
     unsigned turn;
 };
 
@@ -55,16 +57,20 @@ static inline uint32_t wait_rate_period(const struct wait_rate *rate)
 static inline void wait_rate_count(struct wait_rate *rate)
 {
     rate->switch_count++;
-    rate->gap_count++;
+    rate->gap_count += rate->is_alone ? 0 : 1;
+    rate->is_alone = false;
 }
 
 /*
  * How many switches a sample stands for: those that were counted since the one before, of which its
- * own comes next. 0: none, since it is the first after a change. The kernel (Linux 6.18) makes it
- * whatever the period is, and always of a switch of the same kind, behind the interruption that
- * brought the change.
+ * own comes next. 1 is for itself alone, where it is no choice among switches that are alike:
+ *   the first after a change, which the kernel (Linux 6.18) makes whatever the period is, and
+ *     always of a switch of the same kind, behind the interruption that brought the change;
+ *   one that has woken the reader of its ring, which comes in between when the CPU is free, so that
+ *     such a wait is longer than those without a sample. Where each sample does that, every second
+ *     one stands for others all the same.
  */
-uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns);
+uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns, bool woke_reader);
 
 /* `own_ns` is what `sample_count` samples have cost of the collector's time. Returns whether the
  * period is another one now. */

@@ -342,7 +342,10 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     cancel_ticket(waits, cpu);
     cpu->switch_ns = record->time_ns;
     waits->sample_count++;
-    const uint32_t factor = wait_rate_weigh(&cpu->rate, record->time_ns);
+    const struct perf_ring *ring = &stream_of(waits, cpu_index, PERF_STREAM_WAITS)->ring;
+    const bool has_woken =
+        perf_ring_woke(ring, cpu->sample_bytes, ring->data_bytes / PERF_PLAN_WAKEUP_PARTS);
+    const uint32_t factor = wait_rate_weigh(&cpu->rate, record->time_ns, has_woken);
     if (record->tid > 0 && factor > 0) {
         record->event = (uint32_t)waits->config.source->config.event_count + 1;
         record->sample.weight = 1;

@@ -223,6 +223,18 @@ STORY(goes_on_behind_an_odd_record)
     assert_int_equal(fixture->meta.data_tail, begin + 61);
 }
 
+/* A record that ends just where the watermark is does not pass it. */
+TEST(knows_with_which_record_its_reader_was_woken)
+{
+    const uint64_t sizes[] = {40, 60, 8, 92, 8, 300, 92, 8};
+    const bool wakes[] = {false, false, true, false, true, true, false, true};
+    struct perf_ring ring = {0};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        assert_int_equal(perf_ring_woke(&ring, sizes[i], 100), wakes[i]);
+        ring.tail += sizes[i];
+    }
+}
+
 TEST(a_zeroed_one_is_empty_for_ever)
 {
     struct perf_ring ring = {0};

@@ -7,8 +7,6 @@
 #include "unit_test.h"
 #include "wait_rate.h"
 
-#include <math.h>
-
 #define SECOND UINT64_C(1000000000)
 
 /* The period after a second at a rate, where a sample costs the collector `own_ns`. */
@@ -137,7 +135,8 @@ TEST(weighs_samples_so_that_they_stand_for_every_switch_once)
         for (uint64_t i = 0; i < count; i++, time_ns += 1000) {
             uint32_t weight = 0;
             for (int64_t left = count_samples(&event); left > 0; left--) {
-                weight = wait_rate_weigh(&rate, time_ns); /* the last counts */
+                /* The last counts. Some wake the reader of their ring. */
+                weight = wait_rate_weigh(&rate, time_ns, draw_below(&seed, 30) == 0);
             }
             wait_rate_count(&rate);
             sum += weight;
@@ -149,9 +148,9 @@ TEST(weighs_samples_so_that_they_stand_for_every_switch_once)
      * each stands for itself from then on, ten times, and at the end. */
     assert_true(longest > 10);
     assert_true(sum <= switches && sum > switches - 11 * 2 * (uint64_t)longest);
-    /* They are always the same ones: so each may stand for its period's others as often as one in
-     * so many is sampled, 1 in the mean, with a standard deviation of its square root. */
-    assert_true(first_sum < 400 + 5 * 20 * (uint64_t)sqrt(longest));
+    /* Those behind a change are always the same ones, and sampled always: each stands for itself
+     * alone. Where nothing has changed, one in so many stands for its period's others. */
+    assert_in_range(first_sum, 300, 500);
 }
 
 TEST(has_no_sample_stand_for_a_storm_of_which_others_were_lost)
@@ -163,9 +162,39 @@ TEST(has_no_sample_stand_for_a_storm_of_which_others_were_lost)
     rate.switch_count = 5000;
     assert_true(wait_rate_adapt(&rate, SECOND + WAIT_RATE_SPAN_NS, 0, 0));
     wait_rate_changed(&rate, SECOND, SECOND + 1);
-    assert_int_equal(wait_rate_weigh(&rate, 2 * SECOND), 1);
+    assert_int_equal(wait_rate_weigh(&rate, 2 * SECOND, false), 1);
     for (size_t i = 0; i < 100000; i++) {
         wait_rate_count(&rate);
     }
-    assert_int_equal(wait_rate_weigh(&rate, 2 * SECOND), 3 * wait_rate_period(&rate));
+    assert_int_equal(wait_rate_weigh(&rate, 2 * SECOND, false), 3 * wait_rate_period(&rate));
+}
+
+/* A wait with which the reader is woken is like no other: it counts, once, and for itself. */
+TEST(a_sample_that_wakes_the_reader_stands_for_itself_alone)
+{
+    struct wait_rate rate;
+    uint32_t weights[4];
+    (void)state;
+    wait_rate_init(&rate, 3, 0);
+    (void)wait_rate_adapt(&rate, SECOND, 0, 0);
+    assert_int_equal(wait_rate_weigh(&rate, SECOND, true), 1);
+    wait_rate_count(&rate);
+    rate.switch_count = 5000;
+    assert_true(wait_rate_adapt(&rate, SECOND + WAIT_RATE_SPAN_NS, 0, 0));
+    wait_rate_changed(&rate, SECOND, SECOND + 1);
+    const uint32_t period = wait_rate_period(&rate);
+    rate.gap_count = 0;
+    rate.is_early_due = false;
+    /* Between samples, and with each: the last three all wake it. */
+    for (size_t i = 0; i < COUNT_OF(weights); i++) {
+        for (uint32_t count = 1; count < period; count++) {
+            wait_rate_count(&rate);
+        }
+        weights[i] = wait_rate_weigh(&rate, 2 * SECOND, i > 0);
+        wait_rate_count(&rate);
+    }
+    assert_int_equal(weights[0], period - 1); /* and its own, which was counted as the first */
+    assert_int_equal(weights[1], 1);
+    assert_int_equal(weights[2], 2 * period - 1);
+    assert_int_equal(weights[3], 1);
 }

@@ -29,6 +29,9 @@ struct perf_plan_input {
     uint64_t page_bytes;
 };
 
+/* The kernel wakes the reader of a further event's ring when another such part of it is full. */
+#define PERF_PLAN_WAKEUP_PARTS 4
+
 struct perf_plan {
     uint32_t stack_copy_bytes;  /* as wanted, or less where the input allows that */
     struct fault cut;           /* what is less than usual and why, for a person; code 0: nothing */

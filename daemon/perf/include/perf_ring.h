@@ -40,6 +40,11 @@ void perf_ring_refresh(struct perf_ring *ring);
  */
 int perf_ring_peek(struct perf_ring *ring, const uint8_t **ret_record, size_t *ret_size_bytes);
 
+/* Whether the kernel woke the reader with the record that perf_ring_peek() showed, in a ring that
+ * does so each time that another `watermark_bytes` are written (perf_output_begin(), Linux 6.18).
+ */
+bool perf_ring_woke(const struct perf_ring *ring, size_t size_bytes, uint64_t watermark_bytes);
+
 /* Skips the record that perf_ring_peek() showed. Its copy in the bounce buffer is wiped, since it
  * may have bytes of a stack. */
 void perf_ring_advance(struct perf_ring *ring, size_t size_bytes);
