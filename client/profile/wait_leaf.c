@@ -119,6 +119,11 @@ static bool is_listed(const char *const *names, const char *name)
     return *names != NULL;
 }
 
+static bool names_no_wait(const char *name, bool is_preempted)
+{
+    return is_listed(scheduler_names, name) || (is_preempted && is_listed(exit_names, name));
+}
+
 /* Whether a function that the recording names at an address of the kernel is left out. */
 static bool is_left_out(const struct leaf_finder *finder, struct mapping_process *kernel,
                         uint64_t instruction, uint64_t time_ns, struct mapping_validity *validity)
@@ -130,8 +135,7 @@ static bool is_left_out(const struct leaf_finder *finder, struct mapping_process
                         : symbols_find(&profile->tables->symbols, mapping->symbols,
                                        instruction - mapping->start + mapping->vaddr);
     const char *name = function == NULL ? NULL : profile_text(profile, function->name);
-    return name != NULL && (is_listed(scheduler_names, name) ||
-                            (finder->is_preempted && is_listed(exit_names, name)));
+    return name != NULL && names_no_wait(name, finder->is_preempted);
 }
 
 /* Makes the stack that is left of a sample's kernel stack: the empty one where nothing is. */
@@ -182,11 +186,33 @@ static int give_leaf(const struct leaf_finder *finder, struct profile_sample *sa
     return r;
 }
 
+static bool is_preemption(const struct profile_event *event)
+{
+    return strcmp(event->name, PROFILE_EVENT_PREEMPTED) == 0;
+}
+
+size_t wait_leaf_frames(const struct profile *profile, const struct profile_event *event,
+                        const uint32_t *frames, size_t count)
+{
+    const bool is_preempted = is_preemption(event);
+    size_t first = 0;
+    while (first + 1 < count) {
+        const struct profile_frame *frame = profile_frame(profile, frames[first]);
+        if (frame->is_kernel == 0 ||
+            !names_no_wait(profile_text(profile, frame->name), is_preempted)) {
+            break;
+        }
+        first++;
+    }
+    bool is_kernel = count > 0 && profile_frame(profile, frames[first])->is_kernel != 0;
+    return is_kernel || is_preempted ? first : 0;
+}
+
 int wait_leaf_find(struct profile *profile)
 {
     cleanup_(leaf_finder_done) struct leaf_finder finder = {
         .profile = profile,
-        .is_preempted = strcmp(profile->event.name, PROFILE_EVENT_PREEMPTED) == 0,
+        .is_preempted = is_preemption(&profile->event),
     };
     int r = 0;
     if (!profile->event.is_wait) {

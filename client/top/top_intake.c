@@ -17,6 +17,7 @@
 #include "recording.h"
 #include "top_store.h"
 #include "unnamed.h"
+#include "wait_leaf.h"
 
 #include <string.h>
 
@@ -51,6 +52,7 @@ struct top_intake {
     uint64_t sample_count;   /* of the clock, that have come */
     uint64_t made_bytes_max; /* of the live profile, before it is made anew */
     bool is_frozen;
+    bool has_others; /* the model's samples are of a session before, perhaps at another rate */
 };
 
 struct top_intake *top_intake_new(uint64_t window_ns)
@@ -182,16 +184,18 @@ static int add_sample(struct top_intake *intake, const struct profile_sample *sa
     const uint32_t *frames = profile_chain(profile, sample->chain, &count);
     struct top_sample added = {
         .time_ns = sample->time_ns,
-        .function_count = count,
         .is_truncated = rooted == PROFILE_STACK_TRUNCATED,
         .is_stackless = rooted == PROFILE_STACK_NONE,
     };
     if (!top_events_value(&intake->events, told, &added.event, &added.value)) {
         return 0;
     }
+    const struct profile_event *event = &intake->events.all[added.event];
+    const size_t first = event->is_wait ? wait_leaf_frames(profile, event, frames, count) : 0;
+    added.function_count = count - first;
     int r = grow(intake->stack, intake->stack_capacity, count);
-    for (size_t i = 0; i < count && r == 0; i++) {
-        r = find_function(intake, frames[i], &intake->stack[i]);
+    for (size_t i = first; i < count && r == 0; i++) {
+        r = find_function(intake, frames[i], &intake->stack[i - first]);
     }
     if (r == 0) {
         r = find_process(intake, sample, &added.process);
@@ -274,6 +278,7 @@ static int take_record(struct top_intake *intake, const struct fxt_record *recor
     int r = 0;
     if (record->kind == FXT_RECORD_MAGIC) {
         r = intake->live == NULL ? 0 : resolve(intake, true);
+        intake->has_others = intake->live != NULL;
         if (r == 0) {
             r = begin_live(intake);
         }
@@ -303,6 +308,10 @@ int top_intake_add(struct top_intake *intake, const void *bytes, size_t size_byt
 int top_intake_settle(struct top_intake *intake, uint64_t now_ns, bool is_frozen)
 {
     intake->is_frozen = is_frozen;
+    if (intake->has_others && !is_frozen) {
+        top_model_clear(intake->model);
+        intake->has_others = false;
+    }
     int r = intake->live == NULL ? 0 : resolve(intake, false);
     return r < 0 || is_frozen ? r : top_model_advance(intake->model, now_ns);
 }

@@ -305,6 +305,13 @@ int top_model_advance(struct top_model *model, uint64_t now_ns)
     return tables_bytes(&model->tables) > model->renew_bytes ? renew_tables(model) : 0;
 }
 
+void top_model_clear(struct top_model *model)
+{
+    while (model->count > 0) {
+        forget_first(model);
+    }
+}
+
 /* The next sample of the window at or behind `*number`, of any event; NULL: there is none. */
 static const struct model_sample *next_sample(const struct top_model *model, size_t *number)
 {

@@ -62,6 +62,9 @@ int top_model_add(struct top_model *model, const struct top_sample *sample);
  * -ENOMEM. */
 int top_model_advance(struct top_model *model, uint64_t now_ns);
 
+/* Forgets all samples. */
+void top_model_clear(struct top_model *model);
+
 /* Of one event. */
 struct top_sums {
     uint64_t value; /* that rows are parts of */

@@ -240,6 +240,7 @@ shows '^ self %  total %  function \(by total\)' || fail "the clock has other co
 shows 'f p u views  e events' || fail "the foot does not have the key: $(screen)"
 keys e
 expect_first nap_sleep
+shows ' schedule ' && fail "waits are in the scheduler: $(screen)"
 expect_shown '^profctl top  off-cpu [0-9]+\.[0-9][0-9] ms  [0-9]+ samples'
 shows '^ self %  total % +total ms  function \(by total\)' || fail "there is no column of times: $(screen)"
 expect_shown '^ +[0-9.]+ +(9[0-9]|100)\.[0-9][0-9] +[0-9]{3,}\.[0-9][0-9]  nap_sleep +napper' # but for the wait that had begun before

@@ -7,7 +7,11 @@
  * /proc/PID/wchan.
  */
 
+#include <stddef.h>
+#include <stdint.h>
+
 struct profile;
+struct profile_event;
 
 /*
  * Leaves the scheduler's functions out of the kernel stacks of a profile of waits, as far as they
@@ -20,3 +24,8 @@ struct profile;
  * that of the call, not the one behind it. Returns 0, or -ENOMEM.
  */
 int wait_leaf_find(struct profile *profile);
+
+/* How many of a wait's frames (of the profile; leaf first) are such functions, where stacks are
+ * frames already. Not all of them. */
+size_t wait_leaf_frames(const struct profile *profile, const struct profile_event *event,
+                        const uint32_t *frames, size_t count);
