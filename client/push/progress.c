@@ -61,7 +61,9 @@ static int parse(const char *path, const char *text, const char *key, struct pro
         return fault_set(reterr, EBADMSG,
                          "%s is not what profctl push writes; remove it to send all again", path);
     }
-    if (strcmp(ret->key, key) != 0) {
+    if (strcmp(ret->key, key) != 0 && ret->position == 0) {
+        ret->sample_max = 0; /* nothing was sent, wherever it was to go */
+    } else if (strcmp(ret->key, key) != 0) {
         return fault_set(reterr, ESTALE,
                          "%s is about another recording or store; remove it to send all, or name "
                          "another file with --progress",

@@ -97,6 +97,10 @@ int top_events_read(struct top_events *events, const char *session_json)
         free(copy);
         return -ENOMEM; /* it was read as JSON before */
     }
+    const cJSON *config = cJSON_GetObjectItemCaseSensitive(session, "config");
+    events->clock_period_ns = 0;
+    (void)json_read_integer(cJSON_GetObjectItemCaseSensitive(config, "sample_period_ns"), 1,
+                            JSON_INTEGER_MAX, &events->clock_period_ns);
     free(events->session_json);
     events->session_json = copy;
     return read_all(events, session);

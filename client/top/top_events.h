@@ -27,7 +27,8 @@ struct top_events {
     size_t count;
     struct top_session_event of_session[TOP_EVENTS_MAX];
     size_t session_count;
-    char *session_json; /* owned; what was read last; NULL: no session has said anything yet */
+    char *session_json;      /* owned; what was read last; NULL: no session has said anything yet */
+    int64_t clock_period_ns; /* of the session at hand; 0: it does not say it */
 };
 
 /* The clock alone. Returns 0, or -ENOMEM. Either way top_events_done() releases it. */

@@ -52,7 +52,7 @@ struct top_intake {
     uint64_t sample_count;   /* of the clock, that have come */
     uint64_t made_bytes_max; /* of the live profile, before it is made anew */
     bool is_frozen;
-    bool has_others; /* the model's samples are of a session before, perhaps at another rate */
+    int64_t clock_period_ns; /* of the model's samples; 0: not known */
 };
 
 struct top_intake *top_intake_new(uint64_t window_ns)
@@ -243,6 +243,16 @@ static int renew_live(struct top_intake *intake)
     return r;
 }
 
+/* Begins another window where samples have another rate: those of two make no one sum. */
+static void keep_one_rate(struct top_intake *intake)
+{
+    int64_t period_ns = intake->events.clock_period_ns;
+    if (intake->clock_period_ns != 0 && intake->clock_period_ns != period_ns) {
+        top_model_clear(intake->model);
+    }
+    intake->clock_period_ns = period_ns;
+}
+
 /* Resolves the samples that have come, and adds them to the model. */
 static int resolve(struct top_intake *intake, bool has_ended)
 {
@@ -250,6 +260,9 @@ static int resolve(struct top_intake *intake, bool has_ended)
     int r = live_profile_resolve(intake->live, has_ended);
     if (r == 0) {
         r = top_events_read(&intake->events, profile->session_json);
+    }
+    if (r == 0 && !intake->is_frozen) {
+        keep_one_rate(intake);
     }
     if (intake->generation != top_model_generation(intake->model)) {
         intake->generation = top_model_generation(intake->model);
@@ -278,7 +291,6 @@ static int take_record(struct top_intake *intake, const struct fxt_record *recor
     int r = 0;
     if (record->kind == FXT_RECORD_MAGIC) {
         r = intake->live == NULL ? 0 : resolve(intake, true);
-        intake->has_others = intake->live != NULL;
         if (r == 0) {
             r = begin_live(intake);
         }
@@ -308,10 +320,6 @@ int top_intake_add(struct top_intake *intake, const void *bytes, size_t size_byt
 int top_intake_settle(struct top_intake *intake, uint64_t now_ns, bool is_frozen)
 {
     intake->is_frozen = is_frozen;
-    if (intake->has_others && !is_frozen) {
-        top_model_clear(intake->model);
-        intake->has_others = false;
-    }
     int r = intake->live == NULL ? 0 : resolve(intake, false);
     return r < 0 || is_frozen ? r : top_model_advance(intake->model, now_ns);
 }

@@ -90,8 +90,8 @@ static const struct verb_option options[] = {
     {0, "min", "PERCENT", "cut branches of a tree with fewer of the samples (1)", take_percent,
      AT(min_percent), 0},
     {0, "ratio", "EVENT",
-     "in a list: how many of EVENT for each of a row's own, as\n"
-     "--event cycles --ratio instructions",
+     "in a list: how many of EVENT for each of a row's own, such\n"
+     "as instructions where rows count cycles",
      options_name, AT(ratio_event), 0},
     {0, "per-second", NULL, "when each row of a list had its samples", options_flag, AT(has_series),
      0},

@@ -95,11 +95,11 @@ static const struct verb_option options[] = {
 static const struct command_line line = {
     .usage = "profctl top [-F HZ] [--window TIME] [OPTION...]",
     .help = "Shows where the time of the CPUs goes now: the hottest functions and what called\n"
-            "them, processes, units; with --wall also what threads wait in. It has a session of\n"
-            "its own, so nothing else can be recorded meanwhile.\n",
+            "them, processes, units; with --wall also what threads wait in. It has a session\n"
+            "of its own, so nothing else can be recorded meanwhile.\n",
     .more_help =
-        "On the screen ? lists the keys. e shows the next event. w saves what was sampled last\n"
-        "as a recording: 5 minutes of it are kept, of at most 64 MiB.\n\n" BOOKS_PRINT_HELP,
+        "On the screen ? lists the keys. e shows the next event. w saves what was sampled\n"
+        "last as a recording: 5 minutes of it are kept, of at most 64 MiB.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .instead = "; -p, -U and others name a part of the machine",
 };

@@ -121,6 +121,31 @@ TEST_MADE(struct top_intake *intake, goes_on_in_another_segment,
     assert_string_equal(rows_of(intake), "leaf 1/1, main 1/1");
 }
 
+/* A segment of a session with that period, and a sample in a function. */
+static struct recording *segment_at(const char *session, uint64_t address)
+{
+    struct recording *recording = begin_segment();
+    add_data(recording, FXT_STRING_SESSION, session);
+    add_sample(recording, now_ns(), 7, COMPLETE, ADDRESSES(address));
+    return recording;
+}
+
+/* Ticks of two rates make no one sum. */
+TEST_MADE(struct top_intake *intake, begins_another_window_with_another_rate,
+          top_intake_new(UINT64_C(3600) * NS_PER_S), top_intake_free)
+{
+    static const char slow[] = "{\"session\":\"a\",\"config\":{\"sample_period_ns\":10000000}}\n";
+    static const char same[] = "{\"session\":\"b\",\"config\":{\"sample_period_ns\":10000000}}\n";
+    static const char quick[] = "{\"session\":\"c\",\"config\":{\"sample_period_ns\":250000}}\n";
+    assert_int_equal(give(intake, segment_at(slow, BASE + 0x104)), 0);
+    assert_int_equal(give(intake, segment_at(same, BASE + 0x204)), 0);
+    assert_int_equal(top_intake_settle(intake, now_ns(), false), 0);
+    assert_string_equal(rows_of(intake), "leaf 1/1, main 1/1");
+    assert_int_equal(give(intake, segment_at(quick, BASE + 0x204)), 0);
+    assert_int_equal(top_intake_settle(intake, now_ns(), false), 0);
+    assert_string_equal(rows_of(intake), "main 1/1");
+}
+
 TEST_MADE(struct top_intake *intake, keeps_what_comes_while_the_window_is_frozen,
           top_intake_new(UINT64_C(3600) * NS_PER_S), top_intake_free)
 {
