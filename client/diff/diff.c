@@ -200,21 +200,23 @@ const struct diff_row *diff_rows(const struct diff *diff, size_t *ret_count)
 const struct diff_row *diff_find_above(const struct diff *diff, double part, double *ret_part,
                                        bool *ret_is_visible)
 {
-    const struct diff_row *most = NULL;
+    const struct diff_row *most[2] = {NULL, NULL}; /* by self, and by total */
+    double parts[2] = {part, part};
     double whole = diff->wholes[DIFF_BEFORE];
-    *ret_part = part;
     *ret_is_visible = true;
     for (size_t i = 0; i < diff->row_count; i++) {
         const struct diff_change *changes[] = {&diff->rows[i].self, &diff->rows[i].total};
-        for (size_t at = 0; at < sizeof changes / sizeof changes[0]; at++) {
+        for (size_t at = 0; at < 2; at++) {
             const struct diff_change *change = changes[at];
             double missed = change->is_tested ? change->visible : change->change;
             *ret_is_visible = *ret_is_visible && missed <= part * whole;
-            if (change->is_sure && change->change > *ret_part * whole) {
-                *ret_part = change->change / whole;
-                most = &diff->rows[i];
+            if (change->is_sure && change->change > parts[at] * whole) {
+                parts[at] = change->change / whole;
+                most[at] = &diff->rows[i];
             }
         }
     }
-    return most;
+    size_t at = most[0] != NULL ? 0 : 1;
+    *ret_part = parts[at];
+    return most[at];
 }

@@ -8,9 +8,9 @@
 #include "browser.h"
 #include "cleanup.h"
 #include "flamegraph.h"
-#include "input_paths.h"
 #include "load.h"
 #include "options.h"
+#include "page_source.h"
 #include "save.h"
 
 #include <string.h>
@@ -46,6 +46,8 @@ int open_recording(const char *path)
     const struct load_request wanted = {.path = path, .selection = &everything};
     cleanup_(profile_freep) struct profile *profile = NULL;
     cleanup_(profile_freep) struct profile *waits = NULL;
+    cleanup_(page_texts_done) struct page_texts texts = {0};
+    cleanup_(page_texts_done) struct page_texts waits_texts = {0};
     cleanup_(freep) char *page = page_path(path);
     if (page == NULL) {
         return complain("%s: there is not enough memory", path);
@@ -58,7 +60,8 @@ int open_recording(const char *path)
     if (waits_status != EXIT_DONE) {
         return waits_status;
     }
-    struct flame_source sources[] = {{profile, input_title(path)}, {waits, input_title(path)}};
+    struct flame_source sources[] = {page_source(profile, path, &texts),
+                                     page_source(waits, path, &waits_texts)};
     int save_status = save_beside(page, print_page, sources);
     if (save_status != EXIT_DONE) {
         return save_status;

@@ -10,9 +10,9 @@
 #include "input_paths.h"
 #include "load.h"
 #include "options.h"
+#include "page_source.h"
 #include "save.h"
 #include "select_options.h"
-#include "session_facts.h"
 #include "verbs.h"
 
 #include <unistd.h>
@@ -65,47 +65,6 @@ static const struct command_line line = {
 static bool is_picture(const char *path)
 {
     return save_ends_in(path, ".svg") || save_ends_in(path, ".svg.gz");
-}
-
-/* What the page says of a recording; all owned. */
-struct description {
-    char *host;
-    char *what;
-    bool is_whole;
-};
-
-static void descriptions_done(struct description (*both)[2])
-{
-    for (size_t i = 0; i < 2; i++) {
-        free((*both)[i].host);
-        free((*both)[i].what);
-    }
-}
-
-/* Returned: free(). NULL when there is no memory. */
-static char *write_text(const struct session_facts *facts,
-                        void (*write)(FILE *file, const struct session_facts *facts))
-{
-    char *text = NULL;
-    size_t text_bytes = 0;
-    FILE *file = open_memstream(&text, &text_bytes);
-    if (file != NULL) {
-        write(file, facts);
-        (void)fclose(file);
-    }
-    return text;
-}
-
-static void describe(const struct profile *profile, struct description *ret)
-{
-    struct session_facts facts;
-    session_facts_take(profile, &facts);
-    ret->is_whole = facts.is_whole;
-    if (facts.session_count > 0) {
-        ret->host = write_text(&facts, session_facts_write_host);
-        ret->what = write_text(&facts, session_facts_write_targets);
-    }
-    session_facts_done(&facts);
 }
 
 /* What is printed, as save_file() has it. */
@@ -180,7 +139,8 @@ int verb_flamegraph(int argc, char **argv)
     struct flamegraph_request request = {.by = FLAME_BY_COMMAND};
     cleanup_(profile_freep) struct profile *first = NULL;
     cleanup_(profile_freep) struct profile *second = NULL;
-    cleanup_(descriptions_done) struct description about[2] = {0};
+    cleanup_(page_texts_done) struct page_texts texts = {0};
+    cleanup_(page_texts_done) struct page_texts second_texts = {0};
     int status = options_take(&line, argc, argv, &request);
     bool is_named = request.output_path != NULL;
     request.output_path = is_named ? request.output_path : OUTPUT_PATH;
@@ -197,15 +157,9 @@ int verb_flamegraph(int argc, char **argv)
         return second_status;
     }
     const char *second_path = request.second_path == NULL ? request.path : request.second_path;
-    describe(first, &about[0]);
-    if (second != NULL) {
-        describe(second, &about[1]);
-    }
     struct printing printing = {
-        .sources = {{first, input_title(request.path), about[0].is_whole, about[0].host,
-                     about[0].what},
-                    {second, input_title(second_path), about[1].is_whole, about[1].host,
-                     about[1].what}},
+        .sources = {page_source(first, request.path, &texts),
+                    page_source(second, second_path, &second_texts)},
         .source_count = second == NULL ? 1 : 2,
         .pair = request.second_path == NULL ? FLAME_SWITCHED : FLAME_COMPARED,
         .by = request.by,

@@ -7,9 +7,9 @@
 #include "cleanup.h"
 #include "export.h"
 #include "flamegraph.h"
-#include "input_paths.h"
 #include "load.h"
 #include "options.h"
+#include "page_source.h"
 #include "select_options.h"
 #include "verbs.h"
 #include "view.h"
@@ -65,8 +65,12 @@ static int print_for_viewer(FILE *file, const struct shown *shown,
 {
     static const struct export_options plain = {.root = EXPORT_ROOT_COMMAND};
     const char *format = view_viewers[request->viewer].format;
-    const char *name = input_title(request->path);
-    const struct flame_source sources[] = {{shown->profile, name}, {shown->waits, name}};
+    cleanup_(page_texts_done) struct page_texts texts = {0};
+    cleanup_(page_texts_done) struct page_texts waits_texts = {0};
+    const struct flame_source sources[] = {
+        page_source(shown->profile, request->path, &texts),
+        page_source(shown->waits, request->path, &waits_texts),
+    };
     return format == NULL ? flamegraph_print_page(file, sources, shown->waits == NULL ? 1 : 2,
                                                   FLAME_SWITCHED, FLAME_BY_COMMAND)
                           : export_format_find(format)->print(file, shown->profile, &plain);

@@ -126,7 +126,8 @@ void diff_note_shared(struct diff *diff);
 bool diff_hides_growth(const struct diff *diff, double part, double *ret_part);
 
 /* The change of a row that is sure, larger than `part` of the first side's whole and the largest
- * such increase; NULL: there is none. `*ret_visible` is whether one of that size would have been
+ * such increase, in itself where there is one, since all that calls it grew as well; NULL: there
+ * is none. `*ret_visible` is whether one of that size would have been
  * seen in every row that was tested. */
 const struct diff_row *diff_find_above(const struct diff *diff, double part, double *ret_part,
                                        bool *ret_is_visible);
