@@ -289,7 +289,7 @@ static int open_progress(struct sending *sending, const char *key, struct fault 
 }
 
 /* Takes up what an earlier run has left, and says so. What is there is written once, so that a full
- * disk is known before anything is sent. In a folder nobody is there to mend what was left. */
+ * disk is known before anything is sent. In a folder there is no person to mend what was left. */
 static int begin(struct sending *sending, struct fault *reterr)
 {
     const char *path = sending->progress_path;
