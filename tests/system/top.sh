@@ -287,7 +287,8 @@ profctl top -p "$busy" -b -n 2 --interval 0.5 --rows 2 >"$WORK/out" || fail "top
 [ "$(grep -c 'samples in' "$WORK/out")" -eq 2 ] || fail "there are not two looks: $(cat "$WORK/out")"
 grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9]+  spin_three_fifths  busy$' "$WORK/out" || fail "no row of spin_three_fifths: $(cat "$WORK/out")"
 profctl top -p "$busy" --json -n 2 --interval 0.5 >"$WORK/out" || fail "top --json failed"
-expect_json "$WORK/out" "len(lines) == 2 and lines[1]['functions'][0]['name'] == 'spin_three_fifths' and lines[1]['processes'][0]['pid'] == $busy and lines[0]['pending'] >= 0" \
+# Of 50 samples either of the two functions may have more: 3 of 5 are no more than half of them in one of twelve runs.
+expect_json "$WORK/out" "len(lines) == 2 and {f['name'] for f in lines[1]['functions'][:2]} == {'spin_three_fifths', 'spin_two_fifths'} and lines[1]['processes'][0]['pid'] == $busy and lines[0]['pending'] >= 0" \
     "the two objects are not as they should be"
 profctl top -p "$napper" --wall --event off-cpu --sort total -b -n 1 --interval 3 >"$WORK/out" || fail "top -b --event failed"
 grep -qE '^[0-9:]+: off-cpu [0-9]+\.[0-9][0-9] ms, [0-9]+ samples? in [0-9.]+ s; [0-9]+ CPU' "$WORK/out" || fail "no head of the waits: $(cat "$WORK/out")"
