@@ -38,9 +38,12 @@ static bool ends_in(const char *name, const char *ending)
     return bytes > ending_bytes && strcmp(name + bytes - ending_bytes, ending) == 0;
 }
 
+/* What is no file may have such a name too: a pipe would be waited for. */
 static int is_recording(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && entry->d_type != DT_DIR &&
+    bool is_file =
+        entry->d_type == DT_REG || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
+    return is_file && entry->d_name[0] != '.' &&
            (ends_in(entry->d_name, ".fxt") || ends_in(entry->d_name, ".fxt.gz"));
 }
 
@@ -144,7 +147,8 @@ static void keep_limits(struct pusher *pusher, struct folder *folder)
     for (int i = 0; i < names.count && sizes != NULL; i++) {
         struct stat status;
         const char *name = names.entries[i]->d_name;
-        if (!make_path(folder, name, "", path) || lstat(path, &status) < 0) {
+        if (!make_path(folder, name, "", path) || stat(path, &status) < 0 ||
+            !S_ISREG(status.st_mode)) {
             continue;
         }
         uint64_t since_s = status.st_mtime < 0 ? 0 : (uint64_t)status.st_mtime;

@@ -88,6 +88,12 @@ static void complain_later(struct pusher *pusher, const struct answer *answer)
     }
 }
 
+/* How many profiles were rejected: no more than there are, whatever the store says. */
+static uint64_t rejected_profiles(const struct otlp_request *request, const struct answer *answer)
+{
+    return min_u64(answer->rejected_profiles, request->profile_count);
+}
+
 /* Says which samples the store does not have. */
 static void complain_rejected(const struct sending *sending, const struct otlp_request *request,
                               const struct answer *answer)
@@ -97,7 +103,7 @@ static void complain_rejected(const struct sending *sending, const struct otlp_r
     char profiles[64] = "";
     if (answer->kind == ANSWER_PARTLY) {
         (void)snprintf(profiles, sizeof profiles, "%" PRIu64 " of %zu profiles of ",
-                       answer->rejected_profiles, request->profile_count);
+                       rejected_profiles(request, answer), request->profile_count);
     }
     (void)complain("%s: rejected: %sa request of %zu samples from %s to %s: %s", sending->path,
                    profiles, request->sample_count, say_time(request->first_unix_ns, from),
@@ -117,7 +123,7 @@ static int settle(struct sending *sending, const struct otlp_request *request,
         progress->accepted += samples;
     } else if (answer->kind == ANSWER_PARTLY) {
         progress->partly += samples;
-        progress->rejected_profiles += min_u64(answer->rejected_profiles, request->profile_count);
+        progress->rejected_profiles += rejected_profiles(request, answer);
     } else {
         progress->rejected += samples;
     }
@@ -328,10 +334,13 @@ static uint64_t count_samples(const struct pusher *pusher, const char *path,
 /* Says which samples no event has. */
 static void complain_left(const struct sending *sending)
 {
+    struct fault fault;
     if (sending->before < sending->sample_count) {
-        (void)complain("%s: %" PRIu64 " samples are not sent: they are of no event that the "
-                       "recording names, or stand for nothing",
-                       sending->path, sending->sample_count - sending->before);
+        (void)fault_set(&fault, ENODATA,
+                        "%s: %" PRIu64 " samples are not sent: they are of no event that the "
+                        "recording names, or stand for nothing",
+                        sending->path, sending->sample_count - sending->before);
+        pusher_complain_once(sending->pusher, fault.text);
     }
 }
 
@@ -414,7 +423,7 @@ static bool is_young(const struct pusher *pusher)
 {
     uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
     time_t written_s = pusher->status.st_mtime;
-    return written_s > 0 && (uint64_t)written_s + YOUNG_S > now_s;
+    return written_s > 0 && (uint64_t)written_s <= now_s && now_s - (uint64_t)written_s < YOUNG_S;
 }
 
 /* In a folder: whether what was found is to be waited for. Says so. */
@@ -437,8 +446,10 @@ static enum push_result send_loaded(struct pusher *pusher, const char *path,
 {
     struct fault fault = {0};
     if (profile->input.truncated || profile->input.damaged) {
-        (void)complain("%s is not whole; sending the samples before byte %" PRIu64, path,
-                       profile->input.size_bytes);
+        (void)fault_set(&fault, EBADMSG,
+                        "%s is not whole; sending the samples before byte %" PRIu64, path,
+                        profile->input.size_bytes);
+        pusher_complain_once(pusher, fault.text);
     }
     pusher->sent_samples = count_samples(pusher, path, profile);
     bool is_copied = copy(pusher, path, profile, &fault);
@@ -467,7 +478,7 @@ enum push_result pusher_send(struct pusher *pusher, const char *path, const char
     }
     pusher->is_regular = stat(path, &pusher->status) == 0 && S_ISREG(pusher->status.st_mode);
     if (pusher->is_of_folder && !pusher->is_regular) {
-        return PUSH_FAILED; /* it is gone, or what else may have that name */
+        return PUSH_FAILED; /* it is gone, or leads to something that is no file */
     }
     enum push_result result = load(path, NULL, &profile, &fault);
     bool is_whole = result == PUSH_SETTLED && !profile->input.truncated && !profile->input.damaged;
