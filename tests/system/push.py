@@ -137,8 +137,8 @@ def check_moods():
             complain("retries", f"do not say {words!r}: {said}")
     check_store("after 6 failures", store, 4000)
 
-    store = Store([otlp_store.hangs(3)])
-    totals, said = push(path, "--to", store.url, "--progress", path_of("p2"), "--timeout", "1s")
+    store = Store([otlp_store.hangs(8)])
+    totals, said = push(path, "--to", store.url, "--progress", path_of("p2"), "--timeout", "5s")
     expect("a store that hangs", (totals["accepted_samples"], totals["unsure"]), (4000, 1))
     if "timed out" not in said or "profile_id" not in said:
         complain("a store that hangs", said)

@@ -4,11 +4,13 @@ What `profctl report` counts is counted again, slowly, from `dump --json`: repor
 
 An oracle names the frames of each sample by the rules of docs/trace-format.md ("Putting it together") and profctl(1)
 (the markers), and counts each view by its definition: lists by self and total, the tree from the root and from the
-leaves, the callers and callees of functions, the tree of processes, and rows by the second. The report must have the same nodes with the same numbers, at any
-`--min`. Inlined functions and lines are not in a recording; for these the stacks are those of `export --format folded`.
+leaves, the callers and callees of functions, the tree of processes, and rows by the second. The report must have the
+same nodes with the same numbers, at any `--min`. A function without a name is named by where its file says that it
+begins. Inlined functions and lines are not in a recording; for these the stacks are those of `export --format folded`.
 """
 import bisect
 import collections
+import functools
 import json
 import os
 import re
@@ -31,6 +33,20 @@ FEW = 3  # functions whose callers and callees are compared
 
 def run(*command):
     return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+@functools.cache
+def code_ranges(path):
+    """The (start, end) of each function that a file's unwind tables describe, as readelf prints them."""
+    text = subprocess.run(("readelf", "--debug-dump=frames", path), capture_output=True, text=True, check=False).stdout
+    return sorted((int(start, 16), int(end, 16)) for start, end in re.findall(r" FDE .* pc=([0-9a-f]+)\.\.([0-9a-f]+)", text))
+
+
+def start_without_name(path, vaddr, address):
+    """Where a function without a name begins by its file, if the file is here and says so, else an address in it."""
+    ranges = code_ranges(path) if os.path.isfile(path) else []
+    at = bisect.bisect_right(ranges, vaddr, key=lambda row: row[0]) - 1
+    return ranges[at][0] if at >= 0 and vaddr < ranges[at][1] else address
 
 
 class Recording:
@@ -126,7 +142,7 @@ class Recording:
         made = module[1].startswith("[jit] (")
         if name is None and (made or module[1] == "[anon]"):
             name = "[jit]" if made else "[anon]"
-        return name or f"{os.path.basename(module[1])}+{vaddr + back:#x}", module[1]
+        return name or f"{os.path.basename(module[1])}+{start_without_name(module[1], vaddr, vaddr + back):#x}", module[1]
 
     def frames(self, pid, addresses, time_ns):
         frames = []

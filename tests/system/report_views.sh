@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Lists, trees, callers and callees are what report_views.py counts from `dump --json`: of a made recording, and of a
-# real one of a program that calls itself, has inlined functions, works in the kernel, and has stacks that are cut.
+# real one of a program that calls itself, has inlined functions and one without a name, works in the kernel, and has
+# stacks that are cut.
 . "${0%/*}/lib.sh"
 use_build release
 MAKER=${MAKER:-$BUILD_DIR/bin/recording_maker}
@@ -104,6 +105,8 @@ int main(void)
 }
 C
 gcc -O2 -g -fomit-frame-pointer "$WORK/views.c" -o "$WORK/views" || fail "gcc"
+# A function without a name: rows of it are named by where the file says that it begins.
+objcopy --strip-symbol=read_zeros "$WORK/views" || fail "objcopy"
 start_daemon
 # Its stacks have some 40 frames, so those of more than 24 are cut, however they are completed.
 echo '{"max_stack_depth": 24, "kernel_stacks": true}' >"$WORK/config.json"
@@ -113,3 +116,4 @@ python3 "$SOURCE_DIR/tests/system/report_views.py" "$BIN/profctl" "$WORK/real.fx
 [ "${PIPESTATUS[0]}" -eq 0 ] || fail "see above"
 grep -qE ' [1-9][0-9]* of them cut, [1-9][0-9]* in the kernel; [1-9][0-9]* functions' "$WORK/verdict" ||
     fail "the test shows too little: no stack was cut, none in the kernel, or no function called itself"
+profctl report --json -n 0 "$WORK/real.fxt" | grep -q '"views+0x' || fail "the test shows too little: no function without a name"
