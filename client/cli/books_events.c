@@ -98,6 +98,9 @@ static void print_waits(FILE *file, const cJSON *event, const cJSON *total)
         (void)fprintf(file, "; %" PRIu64 " short (%.3f s)", number(total, "short"),
                       seconds(total, "short_ns"));
     }
+    if (number(total, "lost_samples") > 0) {
+        (void)fprintf(file, "; stacks of %" PRIu64 " switches lost", number(total, "lost_samples"));
+    }
     if (number(total, "dropped") > 0) {
         (void)fprintf(file, "; %" PRIu64 " dropped", number(total, "dropped"));
     }

@@ -74,10 +74,10 @@ static void print_event_counts(FILE *out, const struct books_event *line,
     if (name->is_wait) {
         (void)fprintf(out,
                       ",\"lost_ns\":%" PRIu64 ",\"short\":%" PRIu64 ",\"short_ns\":%" PRIu64
-                      ",\"without_stack\":%" PRIu64 ",\"not_sampled\":%" PRIu64
-                      ",\"standard_error_ns\":%.0f",
+                      ",\"without_stack\":%" PRIu64 ",\"lost_samples\":%" PRIu64
+                      ",\"not_sampled\":%" PRIu64 ",\"standard_error_ns\":%.0f",
                       line->lost_weight, line->short_count, line->short_weight, line->bare,
-                      line->thinned_count, sqrt(line->variance));
+                      line->unread_count, line->thinned_count, sqrt(line->variance));
     }
 }
 
@@ -100,6 +100,7 @@ static void add_event(struct books_event *total, const struct books_event *line)
     total->short_count += line->short_count;
     total->short_weight += line->short_weight;
     total->bare += line->bare;
+    total->unread_count += line->unread_count;
     total->thinned_count += line->thinned_count;
     total->variance += line->variance;
 }

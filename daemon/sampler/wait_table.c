@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Threads and waits are arrays with free lists; threads are found by a hash of their tid. A thread
- * whose tid another has by now is found no more, but keeps its place for its line, until the table
- * is full: then the one that ended first gives way.
+ * Threads are an array with a free list, and are found by a hash of their tid. A thread whose tid
+ * another has by now is found no more, but keeps its place for its line, until the table is full:
+ * then the one that ended first gives way.
  *
  * Nothing is made up. A thread of which no record tells is in a state that is assumed: blocked
  * since the start, until its first record shows what it was. Where records of a CPU were lost, any
@@ -14,8 +14,9 @@
 
 #include "quota.h"
 #include "seeded_hash.h"
+#include "wait_estimate.h"
+#include "wait_pool.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,27 +48,10 @@ struct tracked {
     uint64_t losses;   /* of that CPU or, where it has none, of all, when the state began */
     struct thread_run run;
     struct thread_line line; /* of the runs that are over */
-};
-
-enum wait_state {
-    WAIT_FREE,
-    WAIT_BEGUN, /* its switch record comes yet */
-    WAIT_OPEN,
-    WAIT_ENDED,
-};
-
-struct wait_entry {
-    struct wait wait; /* first */
-    uint32_t generation;
-    uint32_t next; /* free, or on a list of ended ones */
-    uint32_t cpu_index;
-    enum wait_state state;
-    bool is_awaited; /* its origin comes yet */
+    struct wait_estimate estimates[WAIT_KINDS];
 };
 
 struct cpu {
-    uint32_t first_ended;
-    uint32_t last_ended;
     uint64_t losses;
     struct wait_counts counts[WAIT_KINDS];
 };
@@ -76,13 +60,11 @@ struct wait_table {
     struct wait_table_config config;
     struct quota living; /* threads, by account */
     struct tracked *threads;
-    struct wait_entry *waits;
+    struct wait_pool *waits;
     uint32_t *buckets;
     uint32_t thread_count; /* places that were ever used, with 0, which is none */
     uint32_t first_ended;  /* threads that ended, and keep their place */
     uint32_t last_ended;
-    uint32_t free_wait;
-    uint32_t wait_count;
     uint64_t losses; /* of all CPUs */
     uint64_t start_ns;
     bool is_running;
@@ -100,10 +82,9 @@ struct wait_table *wait_table_new(const struct wait_table_config *config)
     table->living.max = WAIT_THREADS_MAX - 1;
     table->living.parts = SHARE_PARTS;
     table->threads = calloc(WAIT_THREADS_MAX, sizeof *table->threads);
-    table->waits = calloc(WAITS_MAX, sizeof *table->waits);
+    table->waits = wait_pool_new(config->cpu_count);
     table->buckets = calloc(BUCKETS, sizeof *table->buckets);
     table->thread_count = 1;
-    table->wait_count = 1;
     bool ok = table->threads != NULL && table->waits != NULL && table->buckets != NULL;
     return ok ? table : wait_table_free(table);
 }
@@ -112,7 +93,7 @@ struct wait_table *wait_table_free(struct wait_table *table)
 {
     if (table != NULL) {
         free(table->threads);
-        free(table->waits);
+        (void)wait_pool_free(table->waits);
         free(table->buckets);
         free(table);
     }
@@ -136,112 +117,22 @@ static void unlink_thread(struct wait_table *table, struct tracked *thread)
 
 /* ---- waits ---- */
 
-static struct wait_entry *take_wait(struct wait_table *table)
-{
-    assert(table->waits != NULL);
-    uint32_t place = table->free_wait;
-    if (place != 0) {
-        table->free_wait = table->waits[place].next;
-    } else if (table->wait_count < WAITS_MAX) {
-        place = table->wait_count++;
-    } else {
-        return NULL;
-    }
-    struct wait_entry *entry = &table->waits[place];
-    *entry = (struct wait_entry){
-        .generation = entry->generation,
-        .state = WAIT_BEGUN,
-        .wait = {.factor = 1},
-    };
-    return entry;
-}
-
-static uint32_t place_of(const struct wait_table *table, const struct wait_entry *entry)
-{
-    return (uint32_t)(entry - table->waits);
-}
-
-/* A ticket of it is worth nothing from now on. Its stack is released by those who have it. */
-static void free_wait(struct wait_table *table, struct wait_entry *entry)
-{
-    entry->generation++;
-    entry->state = WAIT_FREE;
-    entry->next = table->free_wait;
-    table->free_wait = place_of(table, entry);
-}
-
-static struct wait_entry *find_wait(struct wait_table *table, uint64_t ticket)
-{
-    const uint32_t place = (uint32_t)ticket;
-    if (place == 0 || place >= table->wait_count) {
-        return NULL;
-    }
-    struct wait_entry *entry = &table->waits[place];
-    return entry->state != WAIT_FREE && entry->generation == ticket >> 32 ? entry : NULL;
-}
-
-static void list_ended(struct wait_table *table, struct wait_entry *entry)
-{
-    struct cpu *cpu = &table->cpus[entry->cpu_index];
-    const uint32_t place = place_of(table, entry);
-    entry->next = 0;
-    if (cpu->first_ended == 0) {
-        cpu->first_ended = place;
-    } else {
-        table->waits[cpu->last_ended].next = place;
-    }
-    cpu->last_ended = place;
-}
-
 uint64_t wait_table_begin(struct wait_table *table, uint32_t factor)
 {
-    struct wait_entry *entry = take_wait(table);
-    if (entry == NULL) {
-        return 0;
-    }
-    entry->is_awaited = true;
-    entry->wait.factor = factor;
-    return (uint64_t)entry->generation << 32 | place_of(table, entry);
-}
-
-/* Of a wait that is not to be handed out. One whose origin is known has a stack, which goes with
- * it: so it is listed all the same, as one of no length that is no one's. */
-static void drop_wait(struct wait_table *table, struct wait_entry *entry, size_t cpu_index)
-{
-    if (!entry->wait.has_origin || entry->wait.origin.stack == 0) {
-        free_wait(table, entry);
-        return;
-    }
-    entry->state = WAIT_ENDED;
-    entry->cpu_index = (uint32_t)cpu_index;
-    entry->wait.origin.wanted = 0;
-    entry->wait.from_ns = entry->wait.to_ns = 0;
-    list_ended(table, entry);
+    return wait_pool_begin(table->waits, factor);
 }
 
 void wait_table_cancel(struct wait_table *table, uint64_t ticket)
 {
-    struct wait_entry *entry = find_wait(table, ticket);
+    struct wait_entry *entry = wait_pool_find(table->waits, ticket);
     if (entry != NULL && entry->state == WAIT_BEGUN) {
-        drop_wait(table, entry, 0);
+        wait_pool_drop(table->waits, entry, 0);
     }
 }
 
 bool wait_table_resolve(struct wait_table *table, uint64_t ticket, const struct wait_origin *origin)
 {
-    struct wait_entry *entry = find_wait(table, ticket);
-    if (entry == NULL || !entry->is_awaited) {
-        return false;
-    }
-    entry->is_awaited = false;
-    entry->wait.has_origin = true;
-    entry->wait.origin = *origin;
-    if (entry->state == WAIT_ENDED) {
-        table->cpus[entry->cpu_index].counts[entry->wait.kind].held_ns -=
-            wait_weight_ns(&entry->wait);
-        list_ended(table, entry);
-    }
-    return true;
+    return wait_pool_resolve(table->waits, ticket, origin);
 }
 
 /* ---- threads ---- */
@@ -386,7 +277,7 @@ static void end_thread(struct wait_table *table, struct tracked *thread, uint64_
 {
     const uint32_t place = (uint32_t)(thread - table->threads);
     if (thread->wait != 0) {
-        drop_wait(table, &table->waits[thread->wait], 0);
+        wait_pool_drop(table->waits, wait_pool_get(table->waits, thread->wait), 0);
         thread->wait = 0;
     }
     close_run(table, thread, time_ns);
@@ -434,13 +325,13 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
                      enum wait_kind kind, uint64_t time_ns)
 {
     struct wait_counts *counts = &table->cpus[cpu_index].counts[kind];
-    struct wait_entry *entry = thread->wait == 0 ? NULL : &table->waits[thread->wait];
+    struct wait_entry *entry = thread->wait == 0 ? NULL : wait_pool_get(table->waits, thread->wait);
     const uint64_t from_ns = thread->since_ns;
     const uint64_t length_ns = time_ns > from_ns ? time_ns - from_ns : 0;
     thread->wait = 0;
     if (length_ns == 0) { /* it was over when the run began */
         if (entry != NULL) {
-            drop_wait(table, entry, cpu_index);
+            wait_pool_drop(table->waits, entry, cpu_index);
         }
         return;
     }
@@ -451,37 +342,33 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     if (is_sure && !is_short && !is_long && entry == NULL && thread->period > 1) {
         counts->thinned_count++;
         counts->thinned_ns += length_ns;
+        wait_estimate_skip(&thread->estimates[kind], length_ns);
         return;
     }
     if (is_sure && !is_short && entry == NULL) {
-        entry = take_wait(table);
+        entry = wait_pool_take(table->waits);
         is_sure = entry != NULL;
     }
     if (!is_sure || is_short) {
         *(is_sure ? &counts->short_count : &counts->uncertain_count) += 1;
         *(is_sure ? &counts->short_ns : &counts->uncertain_ns) += length_ns;
         if (entry != NULL) {
-            drop_wait(table, entry, cpu_index);
+            wait_pool_drop(table->waits, entry, cpu_index);
         }
         return;
     }
+    const uint64_t own_ns = length_ns > entry->sampling_ns ? length_ns - entry->sampling_ns : 0;
     entry->wait.pid = thread->pid;
     entry->wait.tid = thread->tid;
     entry->wait.kind = kind;
     entry->wait.from_ns = from_ns;
     entry->wait.to_ns = time_ns;
-    entry->wait.factor = is_long ? 1 : entry->wait.factor;
-    entry->state = WAIT_ENDED;
-    entry->cpu_index = (uint32_t)cpu_index;
+    entry->wait.others_ns =
+        is_long ? 0 : wait_estimate_add(&thread->estimates[kind], own_ns, entry->factor - 1);
     thread->line.wanted |= entry->wait.has_origin ? entry->wait.origin.wanted : 0;
     counts->bare_count += !entry->is_awaited && !entry->wait.has_origin;
-    const uint64_t weight_ns = wait_weight_ns(&entry->wait);
-    counts->variance += (double)weight_ns * (double)(weight_ns - length_ns);
-    if (entry->is_awaited) {
-        counts->held_ns += weight_ns;
-    } else {
-        list_ended(table, entry);
-    }
+    counts->variance += (double)wait_weight_ns(&entry->wait) * (double)entry->wait.others_ns;
+    wait_pool_end(table->waits, entry, cpu_index);
 }
 
 /* The thread that a record tells of; NULL: there is no place for it, or it has ended. */
@@ -500,7 +387,7 @@ static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, 
 void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wait_switch *away)
 {
     struct tracked *thread = meet(table, away->pid, away->tid, away->time_ns);
-    struct wait_entry *entry = find_wait(table, away->ticket);
+    struct wait_entry *entry = wait_pool_find(table->waits, away->ticket);
     if (thread == NULL) {
         wait_table_cancel(table, away->ticket);
         return;
@@ -511,7 +398,7 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
         thread->losses = UINT64_MAX; /* the switch to it was lost */
     }
     if (thread->wait != 0) {
-        drop_wait(table, &table->waits[thread->wait], cpu_index);
+        wait_pool_drop(table->waits, wait_pool_get(table->waits, thread->wait), cpu_index);
         thread->wait = 0;
     }
     thread->run.is_seen = true;
@@ -522,8 +409,8 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
     thread->line.involuntary += away->kind == WAIT_PREEMPTED;
     if (entry != NULL && entry->state == WAIT_BEGUN) {
         entry->state = WAIT_OPEN;
-        entry->wait.sampling_ns = away->sampling_ns;
-        thread->wait = place_of(table, entry);
+        entry->sampling_ns = away->sampling_ns;
+        thread->wait = wait_pool_number(table->waits, entry);
     }
 }
 
@@ -671,27 +558,20 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns)
 
 const struct wait *wait_table_next(struct wait_table *table, size_t cpu_index)
 {
-    struct cpu *cpu = &table->cpus[cpu_index];
-    if (cpu->first_ended == 0) {
-        return NULL;
-    }
-    struct wait_entry *entry = &table->waits[cpu->first_ended];
-    cpu->first_ended = entry->next;
-    return &entry->wait;
+    return wait_pool_next(table->waits, cpu_index);
 }
 
 uint32_t wait_table_release(struct wait_table *table, const struct wait *wait)
 {
-    struct wait_entry *entry = &table->waits[(const struct wait_entry *)wait - table->waits];
-    uint32_t stack = wait->has_origin ? wait->origin.stack : 0;
-    free_wait(table, entry);
-    return stack;
+    return wait_pool_release(table->waits, wait);
 }
 
 struct wait_counts wait_table_counts(const struct wait_table *table, size_t cpu_index,
                                      enum wait_kind kind)
 {
-    return table->cpus[cpu_index].counts[kind];
+    struct wait_counts counts = table->cpus[cpu_index].counts[kind];
+    counts.held_ns = wait_pool_held_ns(table->waits, cpu_index, kind);
+    return counts;
 }
 
 struct wait_thread_counts wait_table_thread_counts(const struct wait_table *table)

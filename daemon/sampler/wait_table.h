@@ -11,48 +11,13 @@
 
 #include "capacity.h"
 #include "thread_line.h"
+#include "wait.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define WAIT_THREADS_MAX CAPACITY((uint32_t)65536)
-#define WAITS_MAX        CAPACITY((uint32_t)131072) /* open ones, and those that wait to be written */
-
-enum wait_kind {
-    WAIT_BLOCKED,
-    WAIT_PREEMPTED, /* it could have gone on */
-    WAIT_KINDS,
-};
-
-struct cgroup;
-
-/* Whose a wait is and where it began, as far as the sample of the switch said. */
-struct wait_origin {
-    unsigned wanted; /* sinks */
-    uint32_t stack;  /* of wait_stacks; 0: none */
-    const struct cgroup *cgroup;
-};
-
-struct wait {
-    int32_t pid;
-    int32_t tid;
-    enum wait_kind kind;
-    uint64_t from_ns;
-    uint64_t to_ns;
-    uint32_t factor;      /* it stands for so many switches */
-    uint64_t sampling_ns; /* of it, that its own sample took */
-    bool has_origin;
-    struct wait_origin origin;
-};
-
-/* What a wait stands for. The others had no sample, so none of them was longer for that. */
-static inline uint64_t wait_weight_ns(const struct wait *wait)
-{
-    const uint64_t length_ns = wait->to_ns - wait->from_ns;
-    const uint64_t other_ns = length_ns > wait->sampling_ns ? length_ns - wait->sampling_ns : 0;
-    return length_ns + other_ns * (wait->factor - 1);
-}
 
 /* A wait of this length, divided by the period of sampling, or more, stands for no others: a few
  * such would decide about the sum. Each is handed out, with or without an origin. */

@@ -686,6 +686,8 @@ void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struc
     line->short_count = counts.short_count;
     line->short_weight = counts.short_ns;
     line->bare = counts.bare_count;
+    /* Which kind they were of is not known. */
+    line->unread_count = kind == WAIT_BLOCKED ? waits->cpus[cpu_index].lost_samples : 0;
     line->thinned_count = counts.thinned_count;
     line->variance = counts.variance;
     line->held_back_ns = waits->cpus[cpu_index].held_back_ns;

@@ -20,12 +20,23 @@ activate() {
 run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
 activate -l "$CPU_PROFILERD_SOCKET" "$BIN/cpu-profilerd" --idle-exit-s 2
 grep -q cpu-profilerd "/proc/$activated/comm" && fail "the daemon runs before anybody wants it"
-profctl record --native -d 1 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "the first connection: $(cat "$WORK/out")"
+profctl record --native -d 1 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 &
+recording=$!
+wait_until 10 grep -q created "$WORK/log" || fail "the first connection is not served: $(cat "$WORK/out")"
+# Keeps the daemon until the next session is there, however long that takes.
+python3 -c 'import socket, sys, time
+held = socket.socket(socket.AF_UNIX)
+held.connect(sys.argv[1])
+time.sleep(600)' "$CPU_PROFILERD_SOCKET" &
+holder=$!
+background_pids+=("$holder")
+wait "$recording" || fail "the first connection: $(cat "$WORK/out")"
 profctl report "$WORK/p.fxt" >/dev/null || fail "no recording"
 grep -q 'listening on the socket of the service manager' "$WORK/log" || fail "it made a socket of its own: $(cat "$WORK/log")"
 
 # A session without a connection keeps it.
 profctl start >/dev/null || fail "start"
+kill "$holder"
 sleep 3.5
 kill -0 "$activated" || fail "the daemon ended with a session"
 profctl close >/dev/null || fail "close"

@@ -42,6 +42,7 @@ struct books_event {
     uint64_t short_count; /* waits that are summed alone */
     uint64_t short_weight;
     uint64_t bare;          /* received without a sample of their beginning */
+    uint64_t unread_count;  /* samples of a beginning that did not fit in the ring */
     uint64_t thinned_count; /* that others stand for: `weight` is an estimate, and `unexplained`
                              * what it is off by */
     double variance;        /* of the estimate, by what it was made of */
