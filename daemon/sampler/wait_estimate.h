@@ -3,43 +3,64 @@
 
 /*
  * What the sampled waits of a thread stand for. One in so many switches is sampled, and the length
- * of every wait is known: so what the samples stand for is held against what the waits without a
- * sample took. A sample makes the wait that begins with it longer, by more than the time that it
- * takes: it drives what the next thread needs out of the CPU's caches. That is in the ratio of the
- * two, and chance is. Pure.
+ * of every wait is known: so what the samples stand for follows what the waits without a sample
+ * took. By lengths alone it would be off: a sample makes the wait that begins with it longer, by
+ * more than the time that it takes itself, and threads that answer each other at once go on
+ * differently after one, so that a later sample meets other switches than chance would have it.
+ *
+ * Waits are told apart by their length, in powers of four: so a rare long one that is sampled does
+ * not change what the next short ones stand for. Where a power ends is drawn for each wait: else
+ * waits just below an end would be in another class whenever a sample makes them longer.
+ *
+ * A sample comes at any moment, so what is owed when it comes is 0 on average. Pure.
  */
-
-#include "extremes.h"
 
 #include <stdint.h>
 
-#define WAIT_ESTIMATE_SAMPLES 16 /* from which on the ratio is known */
+#define WAIT_ESTIMATE_CLASSES   8
+#define WAIT_ESTIMATE_FIRST_NS  UINT64_C(4096) /* at least, the end of the first class */
+#define WAIT_ESTIMATE_SPREAD    8              /* samples over which a difference is made up for */
+#define WAIT_ESTIMATE_RISE_MOST 3              /* times what a sample stands for by its length */
 
 struct wait_estimate {
-    uint64_t unsampled_ns; /* of waits without a sample */
-    uint64_t raw_ns;       /* what the samples would stand for, beside themselves */
-    uint64_t sample_count; /* that stand for others */
+    /* What waits without a sample took, less what samples have stood for. */
+    int64_t owed_ns[WAIT_ESTIMATE_CLASSES];
+    uint64_t draw;
 };
+
+/* What is owed to waits of that length. */
+static inline int64_t *wait_estimate_owed(struct wait_estimate *estimate, uint64_t length_ns)
+{
+    unsigned class = 0;
+    estimate->draw += UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: a sequence without gaps */
+    const uint64_t more_ns = 3 * WAIT_ESTIMATE_FIRST_NS * (estimate->draw >> 48) >> 16;
+    uint64_t end_ns = WAIT_ESTIMATE_FIRST_NS + more_ns;
+    while (length_ns >= end_ns && class < WAIT_ESTIMATE_CLASSES - 1) {
+        end_ns *= 4;
+        class ++;
+    }
+    return &estimate->owed_ns[class];
+}
 
 static inline void wait_estimate_skip(struct wait_estimate *estimate, uint64_t length_ns)
 {
-    estimate->unsampled_ns += length_ns;
+    *wait_estimate_owed(estimate, length_ns) += (int64_t)length_ns;
 }
 
-/* What a sampled wait stands for beside itself: `other_count` waits, each as long as this one
- * without its sample, at a ratio of a half to one and a half. */
+/* What a sampled wait stands for beside itself: `other_count` waits as long as this one without its
+ * sample, corrected. */
 static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_t length_ns,
                                          uint32_t other_count)
 {
-    uint64_t others_ns = length_ns * other_count;
     if (other_count == 0) {
         return 0;
     }
-    estimate->raw_ns += others_ns;
-    estimate->sample_count++;
-    if (estimate->sample_count >= WAIT_ESTIMATE_SAMPLES && estimate->raw_ns > 0) {
-        const double ratio = (double)estimate->unsampled_ns / (double)estimate->raw_ns;
-        others_ns = (uint64_t)((double)others_ns * (ratio < 0.5 ? 0.5 : ratio > 1.5 ? 1.5 : ratio));
-    }
-    return others_ns;
+    int64_t *owed_ns = wait_estimate_owed(estimate, length_ns);
+    const int64_t raw_ns = (int64_t)(length_ns * other_count);
+    const int64_t rise_ns = raw_ns * WAIT_ESTIMATE_RISE_MOST;
+    const int64_t fall_ns = raw_ns - raw_ns / 4;
+    int64_t more_ns = *owed_ns / WAIT_ESTIMATE_SPREAD;
+    more_ns = more_ns > rise_ns ? rise_ns : more_ns < -fall_ns ? -fall_ns : more_ns;
+    *owed_ns -= raw_ns + more_ns;
+    return (uint64_t)(raw_ns + more_ns);
 }

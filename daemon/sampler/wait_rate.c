@@ -3,8 +3,9 @@
 /*
  * Switch records come always: so the length of each wait is known, and what is sampled decides
  * about stacks alone. What the records leave of the allowance, a quarter at least, is for samples.
- * A period that is kept would meet the same threads again and again where switches take turns; so
- * it is odd, and changes by turns between two values.
+ * A period that is kept would meet the same switches again and again where they take turns, and a
+ * sample itself, which takes longer than a turn, sets threads that answer each other at once going
+ * from the same point each time. So it is drawn anew many times a second.
  *
  * A sample stands for all switches since the one before: so many as there were, whatever a change
  * of the period did to their rhythm. Where samples were lost it does so for some periods at most:
@@ -14,11 +15,12 @@
 
 #include "extremes.h"
 
-#define NS_PER_S        UINT64_C(1000000000)
-#define LEAST_PART      4    /* of the allowance, for samples */
-#define OWN_DEFAULT_NS  4000 /* of the collector's time, for a sample, before that is known */
-#define OWN_SAMPLES     256  /* samples from which on it is */
-#define GAP_PERIODS_MAX UINT64_C(3) /* a change makes it two */
+#define NS_PER_S         UINT64_C(1000000000)
+#define LEAST_PART       4    /* of the allowance, for samples */
+#define OWN_DEFAULT_NS   4000 /* of the collector's time, for a sample, before that is known */
+#define OWN_SAMPLES      256  /* samples from which on it is */
+#define GAP_PERIODS_MAX  UINT64_C(3)    /* a change makes it two */
+#define PERIOD_LEAST_MAX UINT64_C(2728) /* half as long again is WAIT_RATE_PERIOD_MAX at most */
 
 void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz)
 {
@@ -26,13 +28,14 @@ void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t samp
         .cost_percent = cost_percent,
         .sample_max_hz = sample_max_hz,
         .period = 1,
+        .period_least = 1,
         .gap_count = 1,
     };
 }
 
 void wait_rate_renew(struct wait_rate *rate)
 {
-    rate->period = 1;
+    rate->period = rate->period_least = 1;
     rate->changing_ns = rate->changed_ns = 0;
     rate->is_early_due = false;
     rate->since_ns = 0;
@@ -69,7 +72,8 @@ static uint64_t allowed_ns(uint32_t cost_percent)
 
 uint64_t wait_rate_switches_max(uint32_t cost_percent)
 {
-    return allowed_ns(cost_percent) / WAIT_RATE_SWITCH_NS;
+    const uint64_t all_ns = allowed_ns(cost_percent);
+    return (all_ns - all_ns / LEAST_PART) / WAIT_RATE_SWITCH_NS;
 }
 
 /* How many samples a second there may be, at so many switches a second. */
@@ -87,24 +91,46 @@ static uint64_t samples_max_hz(const struct wait_rate *rate, uint64_t switches_h
     return max_hz > 0 ? max_hz : 1;
 }
 
-bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
-                     uint64_t sample_count)
+/* Makes out the least period, each time that a span is over. */
+static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
+                    uint64_t sample_count)
 {
     if (rate->since_ns == 0 || time_ns < rate->since_ns + WAIT_RATE_SPAN_NS) {
         rate->switch_count = rate->since_ns == 0 ? 0 : rate->switch_count;
         rate->since_ns = rate->since_ns == 0 ? time_ns : rate->since_ns;
-        return false;
+        return;
     }
-    const uint32_t before = rate->period;
     const uint64_t switches_hz = rate->switch_count * NS_PER_S / (time_ns - rate->since_ns);
     const uint64_t max_hz = samples_max_hz(rate, switches_hz, own_ns, sample_count);
-    uint64_t period = (switches_hz + max_hz - 1) / max_hz;
-    if (period > 1) {
-        period = min_u64(period | 1, WAIT_RATE_PERIOD_MAX - 2) + (rate->turn++ % 2 == 0 ? 0 : 2);
-    }
-    rate->period = period > 0 ? (uint32_t)period : 1;
-    rate->period_before = before;
+    const uint64_t least = (switches_hz + max_hz - 1) / max_hz;
+    rate->period_least = (uint32_t)min_u64(least, PERIOD_LEAST_MAX);
     rate->since_ns = time_ns;
     rate->switch_count = 0;
-    return rate->period != before;
+}
+
+/* A number that looks like chance (the finalizer of SplitMix64). */
+static uint64_t draw(struct wait_rate *rate)
+{
+    uint64_t x = ++rate->draw_count * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
+                     uint64_t sample_count)
+{
+    const uint32_t before = rate->period;
+    measure(rate, time_ns, own_ns, sample_count);
+    if (rate->period_least <= 1) {
+        rate->period = 1;
+    } else if (rate->period < rate->period_least || time_ns >= rate->drawn_ns + WAIT_RATE_DRAW_NS) {
+        rate->period = rate->period_least + (uint32_t)(draw(rate) % (rate->period_least / 2 + 2));
+        rate->drawn_ns = time_ns;
+    }
+    if (rate->period == before) {
+        return false;
+    }
+    rate->period_before = before;
+    return true;
 }

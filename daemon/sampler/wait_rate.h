@@ -9,27 +9,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the kernel takes for a sample with its stack, and all that there is for a switch's two
- * records (bench/switches.sh). */
-#define WAIT_RATE_SAMPLE_NS  UINT64_C(6000)
-#define WAIT_RATE_SWITCH_NS  UINT64_C(1500)
-#define WAIT_RATE_SPAN_NS    UINT64_C(200000000) /* a rate is measured over this time */
-#define WAIT_RATE_PERIOD_MAX 4095                /* the longest period */
+/* What the kernel takes for a sample with its stack; what a switch's two records cost, and how much
+ * of that is the collector's (bench/switches.sh, scripts/proof-waits.sh). */
+#define WAIT_RATE_SAMPLE_NS     UINT64_C(10000)
+#define WAIT_RATE_SWITCH_NS     UINT64_C(2200)
+#define WAIT_RATE_SWITCH_OWN_NS UINT64_C(500)
+#define WAIT_RATE_SPAN_NS       UINT64_C(200000000) /* a rate is measured over this time */
+#define WAIT_RATE_DRAW_NS       UINT64_C(50000000)  /* and a period is kept for this time */
+#define WAIT_RATE_PERIOD_MAX    4095                /* the longest period */
 
 struct wait_rate {
     uint32_t cost_percent;  /* of the CPU */
     uint32_t sample_max_hz; /* 0: any */
-    uint32_t period;        /* odd, so that turns of two are told apart */
+    uint32_t period_least;  /* that costs no more than it may */
+    uint32_t period;        /* up to half as long again */
     uint32_t period_before; /* the kernel exchanged it for the other one */
     uint64_t changing_ns;   /* after this time and */
     uint64_t changed_ns;    /* before this one */
     bool is_early_due;      /* the change makes a sample of its own */
     bool is_alone;          /* the next switch has a sample that stands for no others */
     uint64_t since_ns;      /* switches are counted; 0: not yet */
+    uint64_t drawn_ns;      /* the period was */
     uint64_t switch_count;
     uint64_t gap_count; /* switches since the last sample that stands for some, with its own, and
                          * without those of samples that stand for themselves alone */
-    unsigned turn;
+    uint64_t draw_count;
 };
 
 void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz);
@@ -72,10 +76,11 @@ static inline void wait_rate_count(struct wait_rate *rate)
  */
 uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns, bool woke_reader);
 
-/* `own_ns` is what `sample_count` samples have cost of the collector's time. Returns whether the
+/* `own_ns` is what `sample_count` samples have cost of the collector's time, without what records
+ * did. Returns whether the
  * period is another one now. */
 bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
                      uint64_t sample_count);
 
-/* Switches a second of which even the records alone cost as much. */
+/* Switches a second up to which their records leave enough for samples. */
 uint64_t wait_rate_switches_max(uint32_t cost_percent);

@@ -61,8 +61,9 @@ struct waits {
     struct wait_table *table;
     struct wait_stacks *stacks;
     struct counters counters;
-    uint64_t own_ns;       /* this thread's CPU time for waits, and */
-    uint64_t sample_count; /* for how many samples, since the last adaption */
+    uint64_t own_ns;       /* this thread's CPU time for waits, */
+    uint64_t switch_count; /* for how many switches, */
+    uint64_t sample_count; /* and for how many samples of them, lately */
     uint64_t started_ns;
     uint64_t enabled_ns; /* of the runs that are over */
     bool is_running;
@@ -359,9 +360,10 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     advance_sample(waits, cpu_index);
 }
 
-static void count_switch(struct waits_cpu *cpu)
+static void count_switch(struct waits *waits, struct waits_cpu *cpu)
 {
     if (!cpu->is_counted) {
+        waits->switch_count++;
         wait_rate_count(&cpu->rate);
         cpu->is_counted = true;
     }
@@ -383,12 +385,12 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
             .period = wait_rate_period_at(&cpu->rate, time_ns),
         };
         wait_table_out(waits->table, cpu_index, &away);
-        count_switch(cpu);
+        count_switch(waits, cpu);
         cpu->ticket = is_begun ? 0 : cpu->ticket;
         cpu->switch_ns = record->context_switch.other_pid == 0 ? 0 : time_ns;
     } else {
         wait_table_in(waits->table, cpu_index, record->pid, record->tid, time_ns);
-        count_switch(cpu); /* unless the record of the leaving has come */
+        count_switch(waits, cpu); /* unless the record of the leaving has come */
         cpu->is_counted = false;
         cpu->switch_ns = 0;
     }
@@ -527,10 +529,12 @@ void waits_hold(struct waits *waits, size_t cpu_index, bool are_off, uint64_t ti
 
 void waits_adapt(struct waits *waits, uint64_t time_ns)
 {
+    const uint64_t records_ns = waits->switch_count * WAIT_RATE_SWITCH_OWN_NS;
+    const uint64_t samples_ns = waits->own_ns > records_ns ? waits->own_ns - records_ns : 0;
     bool is_due = false;
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
         struct wait_rate *rate = &waits->cpus[i].rate;
-        if (wait_rate_adapt(rate, time_ns, waits->own_ns, waits->sample_count)) {
+        if (wait_rate_adapt(rate, time_ns, samples_ns, waits->sample_count)) {
             const uint64_t from_ns = clock_ns(CLOCK_BOOTTIME);
             is_due = true;
             (void)perf_source_control_waits(waits->config.source, i, wait_rate_period(rate));
@@ -539,6 +543,7 @@ void waits_adapt(struct waits *waits, uint64_t time_ns)
     }
     if (is_due || waits->sample_count > OWN_SAMPLES_MAX) {
         waits->own_ns /= 2; /* older ones count for less */
+        waits->switch_count /= 2;
         waits->sample_count /= 2;
     }
 }
