@@ -8,6 +8,7 @@
  */
 #include "cpu_books.h"
 
+#include "clock.h"
 #include "cpu_presence.h"
 #include "cpu_time.h"
 #include "event_feed.h"
@@ -89,9 +90,10 @@ void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct per
     switch_feed_share(&books->cpus[cpu_index].feed, view, rate_max);
 }
 
-bool cpu_books_switches_are_off(const struct cpu_books *books, size_t cpu_index)
+struct switches_off cpu_books_switches_off(const struct cpu_books *books, size_t cpu_index)
 {
-    return books->cpus[cpu_index].feed.off;
+    const struct switch_feed *feed = &books->cpus[cpu_index].feed;
+    return (struct switches_off){.from_ns = feed->off_from_ns, .to_ns = feed->off_to_ns};
 }
 
 /* A moment not long ago: since the machine was last suspended. */
@@ -311,13 +313,27 @@ static void read_times(struct cpu_books *books)
     }
 }
 
+/* Notes times between which records may be missing. */
+static void control_switches(struct cpu_books *books, size_t cpu_index, bool enable)
+{
+    struct switch_feed *feed = &books->cpus[cpu_index].feed;
+    if (!enable) {
+        feed->off_from_ns = clock_ns(CLOCK_BOOTTIME);
+        feed->off_to_ns = UINT64_MAX;
+    }
+    (void)perf_source_control_switches(books->source, cpu_index, enable);
+    if (enable) {
+        feed->off_to_ns = clock_ns(CLOCK_BOOTTIME);
+    }
+}
+
 void cpu_books_read(struct cpu_books *books, uint64_t horizon_ns)
 {
     read_counts(books, horizon_ns);
     for (size_t i = 0; i < books->source->cpu_count; i++) {
         enum switch_wish wish = switch_feed_judge(&books->cpus[i].feed, horizon_ns);
         if (wish != SWITCH_KEEP) {
-            (void)perf_source_control_switches(books->source, i, wish == SWITCH_ENABLE);
+            control_switches(books, i, wish == SWITCH_ENABLE);
         }
         judge_events(books, i, horizon_ns);
     }

@@ -38,6 +38,7 @@ void switch_feed_share(struct switch_feed *feed, const struct perf_ring *view, u
 void switch_feed_start(struct switch_feed *feed, uint64_t time_ns)
 {
     feed->off = false;
+    feed->off_from_ns = feed->off_to_ns = 0;
     feed->rate_since_ns = time_ns;
     feed->rate_count = 0;
 }

@@ -33,6 +33,8 @@ struct switch_feed {
         bool was_idle, is_idle;
     } next;
     bool off;
+    uint64_t off_from_ns; /* the records were off lately, by the caller's note; 0: never */
+    uint64_t off_to_ns;   /* UINT64_MAX: they are */
     uint64_t rate_since_ns;
     uint64_t rate_count; /* records since then */
     uint64_t retry_ns;

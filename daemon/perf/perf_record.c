@@ -347,12 +347,12 @@ static bool parse_throttle(enum perf_record_kind kind, struct cursor *cursor,
 
 static bool parse_switch(uint16_t misc, struct cursor *cursor, struct perf_record *ret)
 {
-    int32_t other_tid;
     ret->kind = PERF_KIND_SWITCH;
     ret->context_switch.out = (misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
     ret->context_switch.preempted =
         ret->context_switch.out && (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
-    return take_pid(cursor, &ret->context_switch.other_pid) && take_pid(cursor, &other_tid);
+    return take_pid(cursor, &ret->context_switch.other_pid) &&
+           take_pid(cursor, &ret->context_switch.other_tid);
 }
 
 static bool parse_deferred(struct cursor *cursor, struct perf_record *ret)

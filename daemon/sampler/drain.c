@@ -456,10 +456,16 @@ static void adapt_waits(struct drain *drain, uint64_t horizon_ns)
     if (drain->waits == NULL || horizon_ns == UINT64_MAX) {
         return;
     }
-    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
-        waits_hold(drain->waits, i, cpu_books_switches_are_off(drain->books, i), horizon_ns);
-    }
     waits_adapt(drain->waits, horizon_ns);
+}
+
+static void refresh_waits(struct drain *drain)
+{
+    waits_refresh(drain->waits);
+    for (size_t i = 0; i < drain->config.source->cpu_count; i++) {
+        const struct switches_off off = cpu_books_switches_off(drain->books, i);
+        waits_hold(drain->waits, i, off.from_ns, off.to_ns);
+    }
 }
 
 void drain_all(struct drain *drain, uint64_t horizon_ns)
@@ -470,7 +476,7 @@ void drain_all(struct drain *drain, uint64_t horizon_ns)
     }
     cpu_books_refresh(drain->books);
     if (drain->waits != NULL) {
-        waits_refresh(drain->waits);
+        refresh_waits(drain);
     }
     drain->quiet = !sideband_feed_queue(drain->feed);
     uint64_t reached_ns = 0;

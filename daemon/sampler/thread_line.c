@@ -40,17 +40,30 @@ static void add_unseen(struct thread_line *line, const struct thread_run *run)
     }
 }
 
+static uint64_t sum_of(const struct thread_sums *sums)
+{
+    return sums->running_ns + sums->preempted_ns + sums->blocked_ns;
+}
+
 static void add_read(struct thread_line *line, const struct thread_run *run)
 {
     const struct thread_sums *sums = &run->sums;
     uint64_t delay_ns = less(run->last.delay_ns, run->first.delay_ns);
     uint64_t preempted_ns = less(run->last_sums.preempted_ns, run->first_sums.preempted_ns);
+    uint64_t told_ns = sum_of(&run->last_sums) - sum_of(&run->first_sums);
+    uint64_t untold_ns = less(run->last.at_ns - run->first.at_ns, told_ns);
     uint64_t woken_ns = less(delay_ns, preempted_ns);
-    woken_ns = woken_ns < sums->blocked_ns ? woken_ns : sums->blocked_ns;
+    untold_ns = less(untold_ns, less(less(run->last.run_ns, run->first.run_ns),
+                                     run->last_sums.running_ns - run->first_sums.running_ns));
+    /* It was ready in what no record tells, as far as it did not run then; else while it was off.
+     */
+    uint64_t off_ns = less(woken_ns, untold_ns);
+    off_ns = off_ns < sums->blocked_ns ? off_ns : sums->blocked_ns;
+    woken_ns = woken_ns < untold_ns ? woken_ns : untold_ns + off_ns;
     line->running_ns += run->first_sums.running_ns + less(run->last.run_ns, run->first.run_ns) +
                         less(sums->running_ns, run->last_sums.running_ns);
     line->waiting_ns += sums->preempted_ns + woken_ns;
-    line->blocked_ns += sums->blocked_ns - woken_ns;
+    line->blocked_ns += sums->blocked_ns - off_ns;
 }
 
 void thread_line_add(struct thread_line *line, const struct thread_run *run)

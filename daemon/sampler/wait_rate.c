@@ -19,6 +19,7 @@
 #define LEAST_PART       4    /* of the allowance, for samples */
 #define OWN_DEFAULT_NS   4000 /* of the collector's time, for a sample, before that is known */
 #define OWN_SAMPLES      256  /* samples from which on it is */
+#define SPAN_LEAST_NS    UINT64_C(10000000)
 #define GAP_PERIODS_MAX  UINT64_C(3)    /* a change makes it two */
 #define PERIOD_LEAST_MAX UINT64_C(2728) /* half as long again is WAIT_RATE_PERIOD_MAX at most */
 
@@ -29,6 +30,7 @@ void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t samp
         .sample_max_hz = sample_max_hz,
         .period = 1,
         .period_least = 1,
+        .sample_ns = WAIT_RATE_SAMPLE_NS + OWN_DEFAULT_NS,
         .gap_count = 1,
     };
 }
@@ -77,35 +79,41 @@ uint64_t wait_rate_switches_max(uint32_t cost_percent)
 }
 
 /* How many samples a second there may be, at so many switches a second. */
-static uint64_t samples_max_hz(const struct wait_rate *rate, uint64_t switches_hz, uint64_t own_ns,
-                               uint64_t sample_count)
+static uint64_t samples_max_hz(const struct wait_rate *rate, uint64_t switches_hz)
 {
-    const uint64_t each_ns =
-        WAIT_RATE_SAMPLE_NS + (sample_count < OWN_SAMPLES ? OWN_DEFAULT_NS : own_ns / sample_count);
     const uint64_t all_ns = allowed_ns(rate->cost_percent);
     const uint64_t records_ns = switches_hz * WAIT_RATE_SWITCH_NS;
     uint64_t left_ns = records_ns < all_ns ? all_ns - records_ns : 0;
     left_ns = left_ns < all_ns / LEAST_PART ? all_ns / LEAST_PART : left_ns;
-    uint64_t max_hz = left_ns / each_ns;
+    uint64_t max_hz = left_ns / rate->sample_ns;
     max_hz = rate->sample_max_hz > 0 && max_hz > rate->sample_max_hz ? rate->sample_max_hz : max_hz;
     return max_hz > 0 ? max_hz : 1;
 }
 
-/* Makes out the least period, each time that a span is over. */
-static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
-                    uint64_t sample_count)
+/* Makes out the least period, when a span of at least `span_ns` is over. */
+static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t span_ns)
 {
-    if (rate->since_ns == 0 || time_ns < rate->since_ns + WAIT_RATE_SPAN_NS) {
-        rate->switch_count = rate->since_ns == 0 ? 0 : rate->switch_count;
-        rate->since_ns = rate->since_ns == 0 ? time_ns : rate->since_ns;
+    if (rate->since_ns == 0) {
+        rate->since_ns = time_ns;
+        rate->switch_count = 0;
+    }
+    if (time_ns < rate->since_ns + span_ns) {
         return;
     }
     const uint64_t switches_hz = rate->switch_count * NS_PER_S / (time_ns - rate->since_ns);
-    const uint64_t max_hz = samples_max_hz(rate, switches_hz, own_ns, sample_count);
+    const uint64_t max_hz = samples_max_hz(rate, switches_hz);
     const uint64_t least = (switches_hz + max_hz - 1) / max_hz;
     rate->period_least = (uint32_t)min_u64(least, PERIOD_LEAST_MAX);
     rate->since_ns = time_ns;
     rate->switch_count = 0;
+}
+
+void wait_rate_pause(struct wait_rate *rate, uint64_t time_ns)
+{
+    if (rate->since_ns != 0) {
+        measure(rate, time_ns, SPAN_LEAST_NS);
+        rate->since_ns = 0;
+    }
 }
 
 /* A number that looks like chance (the finalizer of SplitMix64). */
@@ -121,7 +129,10 @@ bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
                      uint64_t sample_count)
 {
     const uint32_t before = rate->period;
-    measure(rate, time_ns, own_ns, sample_count);
+    if (sample_count >= OWN_SAMPLES) {
+        rate->sample_ns = WAIT_RATE_SAMPLE_NS + own_ns / sample_count;
+    }
+    measure(rate, time_ns, WAIT_RATE_SPAN_NS);
     if (rate->period_least <= 1) {
         rate->period = 1;
     } else if (rate->period < rate->period_least || time_ns >= rate->drawn_ns + WAIT_RATE_DRAW_NS) {

@@ -30,6 +30,7 @@ struct wait_rate {
     bool is_alone;          /* the next switch has a sample that stands for no others */
     uint64_t since_ns;      /* switches are counted; 0: not yet */
     uint64_t drawn_ns;      /* the period was */
+    uint64_t sample_ns;     /* what a sample costs, with the kernel's part */
     uint64_t switch_count;
     uint64_t gap_count; /* switches since the last sample that stands for some, with its own, and
                          * without those of samples that stand for themselves alone */
@@ -81,6 +82,10 @@ uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns, bool woke_rea
  * period is another one now. */
 bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
                      uint64_t sample_count);
+
+/* There are no records from `time_ns` on, and no samples: what was counted so far decides about the
+ * period until the next span. */
+void wait_rate_pause(struct wait_rate *rate, uint64_t time_ns);
 
 /* Switches a second up to which their records leave enough for samples. */
 uint64_t wait_rate_switches_max(uint32_t cost_percent);

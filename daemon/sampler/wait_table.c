@@ -52,6 +52,8 @@ struct tracked {
 };
 
 struct cpu {
+    bool is_blind;    /* its records are missing now */
+    uint32_t running; /* the thread that was switched to last; 0: none */
     uint64_t losses;
     struct wait_counts counts[WAIT_KINDS];
 };
@@ -66,6 +68,7 @@ struct wait_table {
     uint32_t first_ended;  /* threads that ended, and keep their place */
     uint32_t last_ended;
     uint64_t losses; /* of all CPUs */
+    size_t blind_count;
     uint64_t start_ns;
     bool is_running;
     struct wait_thread_counts counts;
@@ -191,6 +194,9 @@ static void enter_state(struct wait_table *table, struct tracked *thread, enum s
     thread->state = state;
     thread->since_ns = time_ns;
     thread->losses = losses_of(table, thread);
+    if (table->blind_count > 0 && state != STATE_RUNNING) {
+        thread->losses = UINT64_MAX;
+    }
 }
 
 /* The first record of a thread shows that it had a CPU since the run began: so it was, too, when
@@ -216,6 +222,9 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum sta
     thread->wait = 0;
     thread->period = 1;
     thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
+    if (table->blind_count > 0 && state != STATE_ASSUMED) {
+        thread->losses = UINT64_MAX;
+    }
 }
 
 /* A place for a thread; NULL: there is none. */
@@ -424,6 +433,26 @@ static void end_open_wait(struct wait_table *table, struct tracked *thread, size
     }
 }
 
+/* The thread that runs on a CPU, as far as is known; NULL: none. */
+static struct tracked *running_on(struct wait_table *table, size_t cpu_index)
+{
+    const uint32_t place = table->cpus[cpu_index].running;
+    struct tracked *thread = &table->threads[place];
+    bool does_run = place != 0 && thread->state == STATE_RUNNING && thread->cpu_index == cpu_index;
+    return does_run ? thread : NULL;
+}
+
+/* One that is there still has left the CPU unseen: when, and for what, is not known. */
+static void replace_running(struct wait_table *table, size_t cpu_index,
+                            const struct tracked *thread)
+{
+    struct tracked *before = running_on(table, cpu_index);
+    if (before != NULL && before != thread) {
+        before->losses = UINT64_MAX;
+    }
+    table->cpus[cpu_index].running = (uint32_t)(thread - table->threads);
+}
+
 void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
                    uint64_t time_ns)
 {
@@ -434,6 +463,7 @@ void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int3
     if (thread->state == STATE_RUNNING) {
         thread->losses = UINT64_MAX; /* the switch from it was lost */
     }
+    replace_running(table, cpu_index, thread);
     end_open_wait(table, thread, cpu_index, time_ns);
     thread->run.is_seen = true;
     enter_state(table, thread, STATE_RUNNING, time_ns);
@@ -479,19 +509,28 @@ void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, ui
     if (thread == NULL || thread->state != STATE_ENDED) {
         return;
     }
+    struct tracked *before = running_on(table, cpu_index);
+    if (before != NULL && before->pid == pid) {
+        end_thread(table, before, time_ns); /* it has the leader's tid now, and no record says so */
+    }
     unlink_thread(table, thread);
     thread = add_thread(table, pid, pid, STATE_RUNNING, time_ns);
     if (thread != NULL) {
         thread->run.is_seen = true;
         thread->cpu_index = (uint32_t)cpu_index;
         thread->losses = table->cpus[cpu_index].losses;
+        table->cpus[cpu_index].running = (uint32_t)(thread - table->threads);
     }
 }
 
-void wait_table_lost(struct wait_table *table, size_t cpu_index)
+void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind)
 {
+    struct cpu *cpu = &table->cpus[cpu_index];
     table->losses++;
-    table->cpus[cpu_index].losses++;
+    cpu->losses++;
+    table->blind_count += (size_t)is_blind;
+    table->blind_count -= (size_t)cpu->is_blind;
+    cpu->is_blind = is_blind;
 }
 
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last)
@@ -501,6 +540,9 @@ void wait_table_read(struct wait_table *table, const struct thread_reading *read
         return;
     }
     struct thread_run *run = &thread->run;
+    if (thread->state != STATE_ASSUMED && reading->at_ns < thread->since_ns) {
+        return; /* it comes too late: records of a later time were taken */
+    }
     struct thread_sums sums = sums_at(table, thread, reading->at_ns);
     if (!is_last && !run->has_first) {
         run->has_first = true;
@@ -520,8 +562,11 @@ void wait_table_start(struct wait_table *table, uint64_t time_ns)
     table->start_ns = time_ns;
     table->is_running = true;
     table->losses = 0;
+    table->blind_count = 0;
     for (size_t i = 0; i < table->config.cpu_count; i++) {
         table->cpus[i].losses = 0;
+        table->cpus[i].is_blind = false;
+        table->cpus[i].running = 0;
     }
     for (uint32_t i = 1; i < table->thread_count; i++) {
         struct tracked *thread = &table->threads[i];
@@ -547,7 +592,7 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns)
             thread->losses = losses_of(table, thread); /* whatever was lost */
         }
         if (run->is_seen || never_ran) {
-            end_open_wait(table, thread, 0, time_ns);
+            end_open_wait(table, thread, thread->cpu_index, time_ns);
         }
         close_run(table, thread, time_ns);
     }

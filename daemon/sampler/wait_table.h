@@ -91,8 +91,9 @@ void wait_table_exit(struct wait_table *table, size_t cpu_index, int32_t pid, in
                      uint64_t time_ns);
 /* An exec: its thread is the leader from now on. */
 void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, uint64_t time_ns);
-/* Records of a CPU were lost. */
-void wait_table_lost(struct wait_table *table, size_t cpu_index);
+/* Records of a CPU are missing from now on or, with false, up to now: any thread that is on no CPU
+ * may have that one meanwhile. */
+void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind);
 /* What /proc said of a thread, as the run began or, with `is_last`, as it ends. */
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last);
 

@@ -15,6 +15,7 @@
 #include "waits.h"
 
 #include "clock.h"
+#include "extremes.h"
 #include "thread_line.h"
 #include "wait_rate.h"
 #include "wait_stacks.h"
@@ -37,6 +38,7 @@ struct switch_view {
     struct perf_ring ring;
     bool has_next;
     bool is_lossy; /* records are missing before the next */
+    bool is_full;  /* they may be missing behind those that are there */
     struct perf_record next;
 };
 
@@ -47,12 +49,17 @@ struct waits_cpu {
     size_t sample_bytes;
     size_t unpublished_bytes;
     uint64_t switch_ns; /* the moment of the switch that is under way; 0: none is */
+    int32_t switch_tid; /* whose CPU it was */
     uint64_t ticket;    /* of the wait that its sample has begun; 0: none */
     int32_t ticket_tid;
     uint64_t lost_samples;
     bool is_counted; /* the switch that is under way */
     struct wait_rate rate;
-    uint64_t held_since_ns; /* its switch records are off; 0: they are not */
+    /* Its switch records were off lately, or are: between these times all of it is passed over. */
+    uint64_t off_from_ns;
+    uint64_t off_to_ns;
+    uint64_t mark_ns; /* of the two the one that merging has not reached; UINT64_MAX: none */
+    bool is_off;      /* merging is between them */
     uint64_t held_back_ns;
 };
 
@@ -152,6 +159,7 @@ struct waits *waits_new(const struct waits_config *config)
     }
     for (size_t i = 0; i < cpu_count; i++) {
         renew_view(waits, i);
+        waits->cpus[i].mark_ns = UINT64_MAX;
         wait_rate_init(&waits->cpus[i].rate, config->source->config.wait_cost_percent,
                        sample_rate_max_hz(&config->source->config));
     }
@@ -250,11 +258,41 @@ static bool tells_of_thread(const struct perf_record *record)
            record->kind == PERF_KIND_EXIT || (record->kind == PERF_KIND_COMM && record->comm.exec);
 }
 
+static void cancel_ticket(struct waits *waits, struct waits_cpu *cpu)
+{
+    wait_table_cancel(waits->table, cpu->ticket);
+    cpu->ticket = 0;
+}
+
+/* What the CPU does is not known from now on, or is again. */
+static void tell_blind(struct waits *waits, size_t cpu_index)
+{
+    struct waits_cpu *cpu = &waits->cpus[cpu_index];
+    cancel_ticket(waits, cpu);
+    cpu->switch_ns = 0;
+    cpu->is_counted = false;
+    wait_table_blind(waits->table, cpu_index, cpu->is_off || cpu->switches.is_lossy);
+}
+
 /* What was lost lies between the record before and the next one. */
 static void lose_records(struct waits *waits, size_t cpu_index)
 {
-    wait_table_lost(waits->table, cpu_index);
     waits->cpus[cpu_index].switches.is_lossy = true;
+    tell_blind(waits, cpu_index);
+}
+
+static void pass_mark(struct waits *waits, size_t cpu_index)
+{
+    struct waits_cpu *cpu = &waits->cpus[cpu_index];
+    cpu->is_off = !cpu->is_off;
+    cpu->mark_ns = cpu->is_off ? cpu->off_to_ns : UINT64_MAX;
+    tell_blind(waits, cpu_index);
+}
+
+/* Records of such a time are not all that there was. */
+static bool was_off(const struct waits_cpu *cpu, uint64_t time_ns)
+{
+    return time_ns >= cpu->off_from_ns && time_ns < cpu->off_to_ns;
 }
 
 /* Reads the next switch record, if there is one. */
@@ -265,6 +303,10 @@ static void read_ahead(struct waits *waits, size_t cpu_index)
     size_t size_bytes = 0;
     while (!view->has_next) {
         int r = perf_ring_peek(&view->ring, &bytes, &size_bytes);
+        if (r == 0 && view->is_full) {
+            view->is_full = false;
+            lose_records(waits, cpu_index);
+        }
         if (r == 0) {
             return;
         }
@@ -273,7 +315,8 @@ static void read_ahead(struct waits *waits, size_t cpu_index)
         if (!is_whole || view->next.kind == PERF_KIND_LOST) {
             lose_records(waits, cpu_index);
         } else {
-            view->has_next = tells_of_thread(&view->next);
+            view->has_next = tells_of_thread(&view->next) &&
+                             !was_off(&waits->cpus[cpu_index], view->next.time_ns);
         }
         if (r > 0) {
             perf_ring_advance(&view->ring, size_bytes);
@@ -298,7 +341,8 @@ static void peek_sample(struct waits *waits, size_t cpu_index)
         } else if (cpu->sample.kind == PERF_KIND_LOST) {
             cpu->lost_samples += cpu->sample.lost.count;
         } else {
-            cpu->has_sample = cpu->sample.kind == PERF_KIND_SAMPLE;
+            cpu->has_sample =
+                cpu->sample.kind == PERF_KIND_SAMPLE && !was_off(cpu, cpu->sample.time_ns);
         }
         if (r > 0 && !cpu->has_sample) {
             perf_ring_advance(ring, cpu->sample_bytes);
@@ -319,19 +363,17 @@ static void advance_sample(struct waits *waits, size_t cpu_index)
     }
 }
 
+/* When the next is that a CPU has: a mark, a sample or a record, in that order. */
 static uint64_t next_ns(struct waits *waits, size_t cpu_index)
 {
     const struct waits_cpu *cpu = &waits->cpus[cpu_index];
     read_ahead(waits, cpu_index);
     peek_sample(waits, cpu_index);
-    const uint64_t switch_ns = cpu->switches.has_next ? cpu->switches.next.time_ns : UINT64_MAX;
-    return cpu->has_sample && cpu->sample.time_ns <= switch_ns ? cpu->sample.time_ns : switch_ns;
-}
-
-static void cancel_ticket(struct waits *waits, struct waits_cpu *cpu)
-{
-    wait_table_cancel(waits->table, cpu->ticket);
-    cpu->ticket = 0;
+    uint64_t time_ns = cpu->mark_ns;
+    if (cpu->switches.has_next && cpu->switches.next.time_ns < time_ns) {
+        time_ns = cpu->switches.next.time_ns;
+    }
+    return cpu->has_sample && cpu->sample.time_ns < time_ns ? cpu->sample.time_ns : time_ns;
 }
 
 /* The sample of a switch comes before its records. Of the idle task, which waits for nothing, it is
@@ -342,6 +384,7 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     struct perf_record *record = &cpu->sample;
     cancel_ticket(waits, cpu);
     cpu->switch_ns = record->time_ns;
+    cpu->switch_tid = record->tid;
     waits->sample_count++;
     const struct perf_ring *ring = &stream_of(waits, cpu_index, PERF_STREAM_WAITS)->ring;
     const bool has_woken =
@@ -372,7 +415,11 @@ static void count_switch(struct waits *waits, struct waits_cpu *cpu)
 static void take_switch(struct waits *waits, size_t cpu_index, const struct perf_record *record)
 {
     struct waits_cpu *cpu = &waits->cpus[cpu_index];
-    const uint64_t time_ns = cpu->switch_ns == 0 ? record->time_ns : cpu->switch_ns;
+    /* A moment that was noted of another switch, of which records are missing, is none of this. */
+    const int32_t from_tid =
+        record->context_switch.out ? record->tid : record->context_switch.other_tid;
+    const bool is_under_way = cpu->switch_ns != 0 && cpu->switch_tid == from_tid;
+    const uint64_t time_ns = is_under_way ? cpu->switch_ns : record->time_ns;
     if (record->context_switch.out) {
         bool is_begun = cpu->ticket != 0 && cpu->ticket_tid == record->tid;
         const struct wait_switch away = {
@@ -388,6 +435,7 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
         count_switch(waits, cpu);
         cpu->ticket = is_begun ? 0 : cpu->ticket;
         cpu->switch_ns = record->context_switch.other_pid == 0 ? 0 : time_ns;
+        cpu->switch_tid = record->tid;
     } else {
         wait_table_in(waits->table, cpu_index, record->pid, record->tid, time_ns);
         count_switch(waits, cpu); /* unless the record of the leaving has come */
@@ -401,6 +449,10 @@ static void take_record(struct waits *waits, size_t cpu_index)
 {
     struct switch_view *view = &waits->cpus[cpu_index].switches;
     const struct perf_record *record = &view->next;
+    if (view->is_lossy) {
+        view->is_lossy = false;
+        tell_blind(waits, cpu_index);
+    }
     if (record->kind == PERF_KIND_SWITCH) {
         take_switch(waits, cpu_index, record);
     } else if (record->kind == PERF_KIND_FORK) {
@@ -412,10 +464,6 @@ static void take_record(struct waits *waits, size_t cpu_index)
         wait_table_exec(waits->table, cpu_index, record->pid, record->time_ns);
     }
     view->has_next = false;
-    if (view->is_lossy) {
-        wait_table_lost(waits->table, cpu_index);
-        view->is_lossy = false;
-    }
 }
 
 /* ---- all CPUs ---- */
@@ -426,10 +474,8 @@ void waits_refresh(struct waits *waits)
         struct switch_view *view = &waits->cpus[i].switches;
         view->ring.head = stream_of(waits, i, PERF_STREAM_SWITCHES)->ring.head;
         perf_ring_refresh(&stream_of(waits, i, PERF_STREAM_WAITS)->ring);
-        if (view->ring.head - view->ring.tail > view->ring.data_bytes - ROOM_BYTES &&
-            view->ring.data_bytes > 0) {
-            lose_records(waits, i);
-        }
+        view->is_full = view->ring.data_bytes > 0 &&
+                        view->ring.head - view->ring.tail > view->ring.data_bytes - ROOM_BYTES;
     }
 }
 
@@ -458,7 +504,9 @@ static void take_cpu(struct waits *waits, size_t cpu_index, uint64_t limit_ns)
     for (uint64_t time_ns = next_ns(waits, cpu_index); time_ns <= limit_ns && time_ns < UINT64_MAX;
          time_ns = next_ns(waits, cpu_index)) {
         bool is_sample = cpu->has_sample && cpu->sample.time_ns == time_ns;
-        if (is_sample) {
+        if (time_ns == cpu->mark_ns) {
+            pass_mark(waits, cpu_index);
+        } else if (is_sample) {
             take_sample(waits, cpu_index);
         } else {
             take_record(waits, cpu_index);
@@ -514,17 +562,20 @@ void waits_merge(struct waits *waits, uint64_t horizon_ns)
     waits->own_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 }
 
-void waits_hold(struct waits *waits, size_t cpu_index, bool are_off, uint64_t time_ns)
+void waits_hold(struct waits *waits, size_t cpu_index, uint64_t from_ns, uint64_t to_ns)
 {
     struct waits_cpu *cpu = &waits->cpus[cpu_index];
-    if (are_off == (cpu->held_since_ns != 0)) {
-        return;
+    if (from_ns > cpu->off_from_ns) {
+        cpu->off_from_ns = from_ns;
+        cpu->off_to_ns = UINT64_MAX;
+        cpu->mark_ns = from_ns;
+        wait_rate_pause(&cpu->rate, from_ns);
     }
-    if (!are_off && time_ns > cpu->held_since_ns) {
-        cpu->held_back_ns += time_ns - cpu->held_since_ns;
+    if (from_ns > 0 && to_ns < cpu->off_to_ns) {
+        cpu->off_to_ns = to_ns;
+        cpu->mark_ns = cpu->is_off ? to_ns : cpu->mark_ns;
+        cpu->held_back_ns += to_ns - from_ns;
     }
-    cpu->held_since_ns = are_off ? time_ns : 0;
-    lose_records(waits, cpu_index);
 }
 
 void waits_adapt(struct waits *waits, uint64_t time_ns)
@@ -534,6 +585,9 @@ void waits_adapt(struct waits *waits, uint64_t time_ns)
     bool is_due = false;
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
         struct wait_rate *rate = &waits->cpus[i].rate;
+        if (waits->cpus[i].off_to_ns == UINT64_MAX) {
+            continue; /* it has no switches to be counted */
+        }
         if (wait_rate_adapt(rate, time_ns, samples_ns, waits->sample_count)) {
             const uint64_t from_ns = clock_ns(CLOCK_BOOTTIME);
             is_due = true;
@@ -640,6 +694,9 @@ void waits_write(struct waits *waits)
 void waits_start(struct waits *waits, uint64_t time_ns)
 {
     waits->is_running = true;
+    for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
+        waits->cpus[i].switches.is_lossy = waits->cpus[i].switches.is_full = false;
+    }
     waits->started_ns = time_ns;
     wait_table_start(waits->table, time_ns);
     waits_read_times(waits, false);
@@ -656,28 +713,36 @@ void waits_stop(struct waits *waits, uint64_t time_ns)
         drop_reading(waits);
     }
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
-        cancel_ticket(waits, &waits->cpus[i]);
-        waits_hold(waits, i, false, time_ns);
-        waits->cpus[i].switch_ns = 0;
+        struct waits_cpu *cpu = &waits->cpus[i];
+        waits_hold(waits, i, cpu->off_from_ns, max_u64(cpu->off_from_ns, time_ns));
+        cpu->off_from_ns = cpu->off_to_ns = 0;
+        cpu->mark_ns = UINT64_MAX;
+        cpu->is_off = false;
+        cancel_ticket(waits, cpu);
+        cpu->switch_ns = 0;
     }
     waits->line_place = 0;
     waits->has_line = false;
 }
 
+/* Nothing runs on it any more: what was lost is what it did last. */
 void waits_lose_cpu(struct waits *waits, size_t cpu_index)
 {
     lose_records(waits, cpu_index);
+    waits->cpus[cpu_index].switches.is_lossy = false;
+    tell_blind(waits, cpu_index);
 }
 
 void waits_return_cpu(struct waits *waits, size_t cpu_index)
 {
+    struct waits_cpu *cpu = &waits->cpus[cpu_index];
     renew_view(waits, cpu_index);
+    cpu->off_from_ns = cpu->off_to_ns = 0; /* its new events are on */
+    cpu->mark_ns = UINT64_MAX;
+    cpu->is_off = false;
     lose_records(waits, cpu_index);
-    cancel_ticket(waits, &waits->cpus[cpu_index]);
-    waits->cpus[cpu_index].has_sample = false;
-    waits->cpus[cpu_index].switch_ns = 0;
-    waits->cpus[cpu_index].is_counted = false;
-    wait_rate_renew(&waits->cpus[cpu_index].rate);
+    cpu->has_sample = false;
+    wait_rate_renew(&cpu->rate);
 }
 
 void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struct books_event *line)

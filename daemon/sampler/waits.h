@@ -53,9 +53,10 @@ void waits_return_cpu(struct waits *waits, size_t cpu_index);
  * what is up to a time, any number of times, and writes the waits that have ended. */
 void waits_refresh(struct waits *waits);
 void waits_merge(struct waits *waits, uint64_t horizon_ns);
-/* Adapts what is sampled of each CPU's switches to what that costs. `are_off`: the switch records
- * of a CPU are off, for there were too many. */
-void waits_hold(struct waits *waits, size_t cpu_index, bool are_off, uint64_t time_ns);
+/* The switch records of a CPU are off, for there were too many, from a time on that is not merged
+ * yet; up to one that has come by now, or is UINT64_MAX. */
+void waits_hold(struct waits *waits, size_t cpu_index, uint64_t from_ns, uint64_t to_ns);
+/* Adapts what is sampled of each CPU's switches to what that costs. */
 void waits_adapt(struct waits *waits, uint64_t time_ns);
 /* Writes waits whose origin has come since. */
 void waits_write(struct waits *waits);

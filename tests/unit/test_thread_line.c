@@ -63,6 +63,19 @@ TEST(takes_the_scheduler_s_sums_and_at_both_ends_records)
     assert_true(line.by_schedstat);
 }
 
+/* Records of 100 ns between the readings are missing: by the scheduler it ran for 90 of these, so
+ * it was ready for 10, and for 50 while it was off. */
+TEST(takes_what_only_the_scheduler_knows_from_what_no_record_tells)
+{
+    struct thread_line line = {0};
+    struct thread_run run = with_readings();
+    (void)state;
+    run.sums.running_ns -= 100;
+    run.last_sums.running_ns -= 100;
+    thread_line_add(&line, &run);
+    assert_line(&line, 1000, 290, 160, 550, 0);
+}
+
 TEST(never_was_ready_for_longer_than_it_was_off)
 {
     struct thread_line line = {0};

@@ -93,6 +93,24 @@ TEST(draws_its_period_anew)
     assert_int_equal(wait_rate_period(&rate), 1);
 }
 
+/* Records are given up before a span is over, and what was seen until then counts. */
+TEST(keeps_its_period_over_a_time_without_records)
+{
+    struct wait_rate rate;
+    (void)state;
+    wait_rate_init(&rate, 3, 0);
+    (void)wait_rate_adapt(&rate, SECOND, 0, 0);
+    rate.switch_count = 15000;
+    wait_rate_pause(&rate, SECOND + SECOND / 10);
+    assert_true(wait_rate_adapt(&rate, 2 * SECOND, 0, 0));
+    const uint32_t period = wait_rate_period(&rate);
+    assert_true(period > 100);
+    (void)wait_rate_adapt(&rate, 2 * SECOND + WAIT_RATE_SPAN_NS / 2, 0, 0);
+    assert_true(wait_rate_period(&rate) > 100);
+    (void)wait_rate_adapt(&rate, 2 * SECOND + WAIT_RATE_SPAN_NS, 0, 0);
+    assert_int_equal(wait_rate_period(&rate), 1);
+}
+
 /* A sampling event of switches, as the kernel counts for one (perf_swevent_event(), Linux 6.18):
  * a change of the period makes the next switch a sample, and takes hold one sample later. */
 struct kernel_event {

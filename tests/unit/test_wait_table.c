@@ -52,6 +52,12 @@ static int tear_down(void **state)
 
 #define STORY(name) TEST_WITH(name, set_up, tear_down)
 
+static void lose(struct wait_table *table, size_t cpu)
+{
+    wait_table_blind(table, cpu, true);
+    wait_table_blind(table, cpu, false);
+}
+
 static const struct wait_origin origin = {.wanted = 1, .stack = 9};
 
 static void go_out(struct wait_table *table, size_t cpu, int32_t pid, int32_t tid, uint64_t time_ns,
@@ -152,7 +158,7 @@ STORY(ends_what_is_open_at_the_stop)
     struct wait_table *table = *state;
     leave(table, 1, 5, 1100, WAIT_BLOCKED);
     wait_table_stop(table, 1900);
-    expect_wait(table, 0, 5, WAIT_BLOCKED, 1100, 1900, true);
+    expect_wait(table, 1, 5, WAIT_BLOCKED, 1100, 1900, true); /* that it left */
     expect_line(table, 5, 900, 100, 0, 800);
     /* A next run begins anew. */
     wait_table_start(table, 5000);
@@ -245,11 +251,69 @@ STORY(follows_a_thread_that_becomes_the_leader_by_an_exec)
     assert_int_equal(line.blocked_ns, 100);
 }
 
+/* The kernel gives it the leader's tid, and makes no record for its own. */
+STORY(ends_the_thread_that_executes_in_the_leaders_place)
+{
+    struct wait_table *table = *state;
+    wait_table_fork(table, 5, 6, 1050);
+    wait_table_in(table, 1, 5, 6, 1100);
+    wait_table_exit(table, 0, 5, 5, 1150);
+    wait_table_exec(table, 1, 5, 1200);
+    wait_table_stop(table, 2000);
+    expect_line(table, 6, 150, 100, 50, 0);
+}
+
+/* Another thread that was switched to on its CPU shows that the switch from it is missing. */
+STORY(knows_not_how_long_a_thread_ran_that_left_unseen)
+{
+    struct wait_table *table = *state;
+    wait_table_fork(table, 5, 5, 1000);
+    wait_table_in(table, 0, 5, 5, 1000);
+    wait_table_in(table, 0, 6, 6, 1500);
+    wait_table_stop(table, 2000);
+    expect_line(table, 5, 1000, 0, 0, 0);
+}
+
+/* While a CPU's records are missing, a thread without a CPU may have that one. */
+STORY(hands_no_wait_out_that_lies_in_a_time_without_records)
+{
+    struct wait_table *table = *state;
+    wait_table_blind(table, 1, true);
+    leave(table, 0, 5, 1100, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1400);
+    assert_int_equal(expect_no_wait(table, 0), 1);
+    assert_int_equal(wait_table_counts(table, 0, WAIT_BLOCKED).uncertain_ns, 300);
+    leave(table, 0, 5, 1500, WAIT_BLOCKED);
+    wait_table_blind(table, 1, false);
+    wait_table_in(table, 0, 5, 5, 1600);
+    assert_int_equal(expect_no_wait(table, 0), 1);
+    leave(table, 0, 5, 1700, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1800);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1700, 1800, true);
+    wait_table_stop(table, 2000);
+    expect_line(table, 5, 1000, 100 + 100 + 200, 0, 100);
+}
+
+STORY(passes_over_a_reading_that_comes_too_late)
+{
+    struct wait_table *table = *state;
+    struct thread_reading reading = {.pid = 5, .tid = 5, .at_ns = 1010, .run_count = 4};
+    wait_table_in(table, 0, 5, 5, 1100);
+    leave(table, 0, 5, 1300, WAIT_BLOCKED);
+    wait_table_read(table, &reading, false);
+    reading.at_ns = 1990;
+    reading.run_ns = 500;
+    wait_table_read(table, &reading, true);
+    wait_table_stop(table, 2000);
+    assert_false(line_of(table, 5).by_schedstat);
+    expect_line(table, 5, 1000, 200, 0, 800);
+}
+
 STORY(hands_no_wait_out_in_which_records_were_lost)
 {
     struct wait_table *table = *state;
     leave(table, 0, 5, 1100, WAIT_BLOCKED);
-    wait_table_lost(table, 1); /* there it may have run */
+    lose(table, 1);
     wait_table_in(table, 0, 5, 5, 1400);
     assert_int_equal(expect_no_wait(table, 0), 1);
     struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
@@ -257,12 +321,12 @@ STORY(hands_no_wait_out_in_which_records_were_lost)
     assert_int_equal(counts.uncertain_ns, 300);
     assert_int_equal(counts.counted_ns, 300);
     /* It is on CPU 0, so what CPU 1 loses is not its own. */
-    wait_table_lost(table, 1);
+    lose(table, 1);
     leave(table, 0, 5, 1500, WAIT_BLOCKED);
     wait_table_in(table, 0, 5, 5, 1600);
     expect_wait(table, 0, 5, WAIT_BLOCKED, 1500, 1600, true);
     /* What CPU 0 loses is. */
-    wait_table_lost(table, 0);
+    lose(table, 0);
     wait_table_stop(table, 2000);
     expect_line(table, 5, 1000, 100 + 100, 0, 100);
 }
@@ -273,7 +337,7 @@ STORY(believes_what_the_scheduler_says_of_a_thread_that_never_ran)
     struct thread_reading reading = {
         .pid = 5, .tid = 5, .at_ns = 1010, .run_ns = 70, .delay_ns = 3, .run_count = 4};
     wait_table_read(table, &reading, false);
-    wait_table_lost(table, 1);
+    lose(table, 1);
     reading.at_ns = 1990;
     wait_table_read(table, &reading, true);
     wait_table_stop(table, 2000);
@@ -525,7 +589,7 @@ STORY(adds_up_in_any_order_of_records)
             break;
         case 3:
             if (draw_below(&seed, 20) == 0) {
-                wait_table_lost(table, cpu);
+                lose(table, cpu);
             }
             break;
         case 4:

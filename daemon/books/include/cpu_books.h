@@ -22,7 +22,14 @@ struct cpu_books *cpu_books_free(struct cpu_books *books);
  * second. */
 void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct perf_ring *view,
                      uint64_t rate_max);
-bool cpu_books_switches_are_off(const struct cpu_books *books, size_t cpu_index);
+
+/* When they were off last: records may be missing from the first time on and up to the second, which
+ * is UINT64_MAX while they are off. 0 and 0: never. */
+struct switches_off {
+    uint64_t from_ns;
+    uint64_t to_ns;
+};
+struct switches_off cpu_books_switches_off(const struct cpu_books *books, size_t cpu_index);
 
 /* Sampling was enabled, at the started_ns of each CPU that is not absent. */
 void cpu_books_start(struct cpu_books *books);

@@ -135,6 +135,7 @@ struct perf_record {
             bool out;
             bool preempted;    /* out: the task could have run on */
             int32_t other_pid; /* next when out, previous when in; 0 is idle */
+            int32_t other_tid;
         } context_switch;
         struct {
             uint64_t cookie;
