@@ -380,6 +380,33 @@ static int read_booleans(const cJSON *const *items, const struct session_limits 
     return r;
 }
 
+/* An event that counts time has as many samples a second as its period says, and each interrupts:
+ * it is refused before it is tried. */
+static int limit_event_rate(const struct session_limits *limits, const struct session_event *event,
+                            struct fault *reterr)
+{
+    const uint32_t highest_hz =
+        limits->max_event_rate_hz > 0 ? limits->max_event_rate_hz : SESSION_FREQUENCY_HZ_MAX;
+    const uint64_t shortest_ns = NS_PER_S / highest_hz;
+    const bool is_time = strcmp(event_names_unit(&event->code), "ns") == 0;
+    if (limits->max_event_rate_hz > 0 && event->frequency_hz > highest_hz) {
+        return fault_set_member(reterr, "events",
+                                "has '%s' at %u a second, above the limit; at most %u is allowed "
+                                "(max_event_rate_hz in %.120s)",
+                                event->name, event->frequency_hz, highest_hz, limits->path);
+    }
+    if (is_time && event->period > 0 && event->period < shortest_ns) {
+        return fault_set_member(
+            reterr, "events",
+            "has '%s' with a period of %llu ns; at least %llu is allowed%s%.120s%s", event->name,
+            (unsigned long long)event->period, (unsigned long long)shortest_ns,
+            limits->max_event_rate_hz > 0 ? " (max_event_rate_hz in " : "",
+            limits->max_event_rate_hz > 0 ? limits->path : "",
+            limits->max_event_rate_hz > 0 ? ")" : "");
+    }
+    return 0;
+}
+
 /* Events beside the clock. */
 static int limit_events(const struct session_limits *limits, struct session_events *events,
                         struct fault *reterr)
@@ -396,12 +423,9 @@ static int limit_events(const struct session_limits *limits, struct session_even
                     : "the administrator does not allow",
                 limits->path);
         }
-        if (limits->max_event_rate_hz > 0 && event->frequency_hz > limits->max_event_rate_hz) {
-            return fault_set_member(
-                reterr, "events",
-                "has '%s' at %u a second, above the limit; at most %u is allowed "
-                "(max_event_rate_hz in %.120s)",
-                event->name, event->frequency_hz, limits->max_event_rate_hz, limits->path);
+        int r = limit_event_rate(limits, event, reterr);
+        if (r < 0) {
+            return r;
         }
     }
     return 0;

@@ -44,6 +44,7 @@ struct tracked {
     enum state state;
     bool is_hashed; /* it is found by its tid; one that has ended, until another has the tid: what
                      * it does on its way out is not told */
+    bool is_there;  /* /proc had it at the end of the run */
     uint64_t since_ns; /* it is in that state */
     uint64_t losses;   /* of that CPU or, where it has none, of all, when the state began */
     struct thread_run run;
@@ -220,6 +221,7 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum sta
     thread->state = state;
     thread->since_ns = time_ns;
     thread->wait = 0;
+    thread->is_there = false;
     thread->period = 1;
     thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
     if (table->blind_count > 0 && state != STATE_ASSUMED) {
@@ -540,6 +542,7 @@ void wait_table_read(struct wait_table *table, const struct thread_reading *read
         return;
     }
     struct thread_run *run = &thread->run;
+    thread->is_there = thread->is_there || is_last;
     if (thread->state != STATE_ASSUMED && reading->at_ns < thread->since_ns) {
         return; /* it comes too late: records of a later time were taken */
     }
@@ -578,7 +581,7 @@ void wait_table_start(struct wait_table *table, uint64_t time_ns)
     }
 }
 
-void wait_table_stop(struct wait_table *table, uint64_t time_ns)
+void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_ns)
 {
     for (uint32_t i = 1; i < table->thread_count; i++) {
         struct tracked *thread = &table->threads[i];
@@ -588,6 +591,9 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns)
         }
         bool never_ran = run->has_last && run->last.run_count == run->first.run_count &&
                          run->last.run_ns == run->first.run_ns;
+        if (!thread->is_there && thread->since_ns < read_ns && read_ns != UINT64_MAX) {
+            thread->losses = UINT64_MAX;
+        }
         if (never_ran) {
             thread->losses = losses_of(table, thread); /* whatever was lost */
         }

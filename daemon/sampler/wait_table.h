@@ -57,9 +57,12 @@ struct wait_table_config {
 struct wait_table *wait_table_new(const struct wait_table_config *config);
 struct wait_table *wait_table_free(struct wait_table *table);
 
-/* A run begins; it ends, and with it all open waits, as far as they have come. */
+/* A run begins; it ends, and with it all open waits, as far as they have come. `read_ns`: /proc was
+ * read since then, and all threads that were there have been told with `is_last`; UINT64_MAX: it
+ * was not. One that was not there waits no more: it exited before the run, and does not come back.
+ */
 void wait_table_start(struct wait_table *table, uint64_t time_ns);
-void wait_table_stop(struct wait_table *table, uint64_t time_ns);
+void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_ns);
 
 /*
  * A sample of a switch away from a thread: a wait may begin. Returns its ticket, 0: there is no

@@ -80,6 +80,7 @@ struct waits {
     size_t merged_count; /* of the first */
     bool is_reading;
     bool is_last;     /* as the run ends */
+    bool has_all;     /* each thread that there was */
     uint64_t walk_ns; /* when the reading of all of them began */
     uint64_t asked_ns;
     size_t read_count;
@@ -207,6 +208,7 @@ void waits_read_times(struct waits *waits, bool is_last)
 {
     if (!waits->is_reading) {
         waits->is_last = is_last;
+        waits->has_all = false;
         waits->walk_ns = clock_ns(CLOCK_BOOTTIME);
         waits->read_count = 0;
         ask_times(waits, 0);
@@ -225,6 +227,7 @@ static void take_times(struct proc_reading *reading, void *userdata)
     reading->next = NULL;
     reading->is_last = waits->is_last;
     waits->is_reading = false;
+    waits->has_all = reading->error == 0 && next_pid == 0;
     waits->read_count += reading->error == 0 ? reading->time_count : 0;
     if (reading->error != 0 || !waits->is_running) {
         free(reading);
@@ -705,7 +708,8 @@ void waits_start(struct waits *waits, uint64_t time_ns)
 void waits_stop(struct waits *waits, uint64_t time_ns)
 {
     waits_merge(waits, UINT64_MAX);
-    wait_table_stop(waits->table, time_ns);
+    const bool are_all_read = waits->is_last && !waits->is_reading && waits->has_all;
+    wait_table_stop(waits->table, time_ns, are_all_read ? waits->walk_ns : UINT64_MAX);
     waits_write(waits);
     waits->enabled_ns += time_ns > waits->started_ns ? time_ns - waits->started_ns : 0;
     waits->is_running = false;

@@ -172,6 +172,13 @@ TEST(holds_to_the_limits_of_the_administrator)
         {1U << EVENT_KIND_SOFTWARE, true, 99, "{\"event\":\"cs\",\"frequency_hz\":100}",
          "has 'cs' at 100 a second, above the limit; at most 99 is allowed (max_event_rate_hz in "
          "F)"},
+        {1U << EVENT_KIND_SOFTWARE, true, 10000, "{\"event\":\"task-clock\",\"period\":100000}",
+         NULL},
+        {1U << EVENT_KIND_SOFTWARE, true, 10000, "{\"event\":\"task-clock:u\",\"period\":99999}",
+         "has 'task-clock:u' with a period of 99999 ns; at least 100000 is allowed "
+         "(max_event_rate_hz in F)"},
+        {1U << EVENT_KIND_SOFTWARE, true, 0, "{\"event\":\"task-clock\",\"period\":9999}",
+         "has 'task-clock' with a period of 9999 ns; at least 10000 is allowed"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct session_limits limits = session_no_limits;

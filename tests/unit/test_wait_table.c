@@ -143,7 +143,7 @@ STORY(has_waits_from_one_switch_to_the_next_on_any_cpu)
     wait_table_in(table, 0, 5, 5, 1470);
     expect_wait(table, 1, 5, WAIT_BLOCKED, 1100, 1400, true);
     expect_wait(table, 0, 5, WAIT_PREEMPTED, 1450, 1470, true);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     assert_null(wait_table_next(table, 0));
     expect_line(table, 5, 1000, 100 + 50 + 530, 20, 300);
     assert_int_equal(line_of(table, 5).voluntary, 1);
@@ -157,14 +157,14 @@ STORY(ends_what_is_open_at_the_stop)
 {
     struct wait_table *table = *state;
     leave(table, 1, 5, 1100, WAIT_BLOCKED);
-    wait_table_stop(table, 1900);
+    wait_table_stop(table, 1900, UINT64_MAX);
     expect_wait(table, 1, 5, WAIT_BLOCKED, 1100, 1900, true); /* that it left */
     expect_line(table, 5, 900, 100, 0, 800);
     /* A next run begins anew. */
     wait_table_start(table, 5000);
     wait_table_in(table, 0, 5, 5, 5010);
     expect_wait(table, 0, 5, WAIT_BLOCKED, 5000, 5010, false);
-    wait_table_stop(table, 5100);
+    wait_table_stop(table, 5100, UINT64_MAX);
     expect_line(table, 5, 1000, 190, 0, 810);
 }
 
@@ -174,7 +174,7 @@ STORY(takes_a_first_switch_to_a_thread_for_the_end_of_a_wait_since_the_start)
     wait_table_in(table, 0, 5, 5, 1700);
     expect_wait(table, 0, 5, WAIT_BLOCKED, START, 1700, false);
     assert_int_equal(wait_table_counts(table, 0, WAIT_BLOCKED).bare_count, 1);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, 5, 1000, 300, 0, 700);
 }
 
@@ -190,7 +190,7 @@ STORY(knows_nothing_of_the_time_before_its_start)
     assert_int_equal(expect_no_wait(table, 1), 0);
     struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
     assert_int_equal(counts.short_count + counts.counted_ns, 0);
-    wait_table_stop(table, START + 100);
+    wait_table_stop(table, START + 100, UINT64_MAX);
     expect_line(table, 5, 100, 100, 0, 0);
     expect_line(table, 7, 100, 90, 10, 0);
 }
@@ -204,7 +204,7 @@ STORY(has_a_new_thread_wait_for_its_cpu_without_a_sample)
     wait_table_exit(table, 0, 5, 6, 1300);
     /* On its way out. */
     go_out(table, 0, 5, 6, 1310, WAIT_BLOCKED, 0, 1);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     assert_null(wait_table_next(table, 0));
     struct thread_line line = line_of(table, 6);
     assert_int_equal(line.boot_ts_ns, 1200);
@@ -221,7 +221,7 @@ STORY(tells_threads_with_one_tid_apart)
     wait_table_exit(table, 0, 5, 6, 1300);
     wait_table_fork(table, 7, 6, 1500);
     wait_table_in(table, 0, 7, 6, 1510);
-    wait_table_stop(table, 1600);
+    wait_table_stop(table, 1600, UINT64_MAX);
     assert_true(wait_table_line(table, &place, &line));
     assert_int_equal(line.pid, 5);
     assert_int_equal(line.wall_ns, 100);
@@ -241,7 +241,7 @@ STORY(follows_a_thread_that_becomes_the_leader_by_an_exec)
     expect_wait(table, 0, 5, WAIT_BLOCKED, 1300, 1400, true);
     /* Of one that is its leader already nothing changes. */
     wait_table_exec(table, 0, 5, 1500);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     struct thread_line line;
     uint32_t place = 0;
     assert_true(wait_table_line(table, &place, &line));
@@ -259,7 +259,7 @@ STORY(ends_the_thread_that_executes_in_the_leaders_place)
     wait_table_in(table, 1, 5, 6, 1100);
     wait_table_exit(table, 0, 5, 5, 1150);
     wait_table_exec(table, 1, 5, 1200);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, 6, 150, 100, 50, 0);
 }
 
@@ -270,7 +270,7 @@ STORY(knows_not_how_long_a_thread_ran_that_left_unseen)
     wait_table_fork(table, 5, 5, 1000);
     wait_table_in(table, 0, 5, 5, 1000);
     wait_table_in(table, 0, 6, 6, 1500);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, 5, 1000, 0, 0, 0);
 }
 
@@ -290,7 +290,7 @@ STORY(hands_no_wait_out_that_lies_in_a_time_without_records)
     leave(table, 0, 5, 1700, WAIT_BLOCKED);
     wait_table_in(table, 0, 5, 5, 1800);
     expect_wait(table, 0, 5, WAIT_BLOCKED, 1700, 1800, true);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, 5, 1000, 100 + 100 + 200, 0, 100);
 }
 
@@ -304,9 +304,24 @@ STORY(passes_over_a_reading_that_comes_too_late)
     reading.at_ns = 1990;
     reading.run_ns = 500;
     wait_table_read(table, &reading, true);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     assert_false(line_of(table, 5).by_schedstat);
     expect_line(table, 5, 1000, 200, 0, 800);
+}
+
+/* Its memory is taken apart after the record of its exit, which came before the run. */
+STORY(does_not_let_the_dead_wait)
+{
+    struct wait_table *table = *state;
+    struct thread_reading reading = {.pid = 6, .tid = 6, .at_ns = 1900, .run_count = 4};
+    leave(table, 0, 5, 1100, WAIT_BLOCKED);
+    leave(table, 0, 6, 1100, WAIT_BLOCKED);
+    wait_table_read(table, &reading, true);
+    leave(table, 1, 7, 1850, WAIT_BLOCKED); /* later than /proc was read */
+    wait_table_stop(table, 2000, 1800);
+    expect_line(table, 5, 1000, 100, 0, 0);
+    expect_line(table, 6, 1000, 100, 0, 900);
+    expect_line(table, 7, 1000, 850, 0, 150);
 }
 
 STORY(hands_no_wait_out_in_which_records_were_lost)
@@ -327,7 +342,7 @@ STORY(hands_no_wait_out_in_which_records_were_lost)
     expect_wait(table, 0, 5, WAIT_BLOCKED, 1500, 1600, true);
     /* What CPU 0 loses is. */
     lose(table, 0);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, 5, 1000, 100 + 100, 0, 100);
 }
 
@@ -340,7 +355,7 @@ STORY(believes_what_the_scheduler_says_of_a_thread_that_never_ran)
     lose(table, 1);
     reading.at_ns = 1990;
     wait_table_read(table, &reading, true);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_wait(table, 0, 5, WAIT_BLOCKED, START, 2000, false);
     expect_line(table, 5, 1000, 0, 0, 1000);
     assert_true(line_of(table, 5).by_schedstat);
@@ -354,7 +369,7 @@ STORY(knows_a_thread_that_had_a_cpu_all_the_time)
     reading.at_ns = 1990;
     reading.run_ns += 980;
     wait_table_read(table, &reading, true);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     assert_null(wait_table_next(table, 0));
     expect_line(table, 5, 1000, 1000, 0, 0);
 }
@@ -371,7 +386,7 @@ STORY(corrects_what_it_assumed_when_the_first_record_shows_that_a_thread_ran)
     reading.delay_ns = 50; /* after it was woken */
     reading.run_count = 1;
     wait_table_read(table, &reading, true);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_wait(table, 0, 5, WAIT_BLOCKED, 1500, 1700, true);
     expect_line(table, 5, 1000, 800, 50, 150);
 }
@@ -384,7 +399,7 @@ STORY(needs_a_last_reading_of_a_thread_that_began_in_the_run)
     wait_table_in(table, 0, 5, 5, 1110);
     wait_table_read(table, &reading, false);
     wait_table_exit(table, 0, 5, 5, 1200);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, 5, 100, 90, 10, 0);
     assert_false(line_of(table, 5).by_schedstat);
 }
@@ -436,7 +451,7 @@ TEST(sums_short_waits_alone)
     assert_int_equal(counts.short_count, 1);
     assert_int_equal(counts.short_ns, 99);
     assert_int_equal(counts.counted_ns, 199);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, 5, 1000, 100 + 101 + 600, 0, 199);
     (void)wait_table_free(table);
 }
@@ -472,7 +487,7 @@ STORY(lets_some_waits_stand_for_others)
     assert_true(part > 0.01 * 0.01 && part < 0.02 * 0.02);
     assert_true(off_ns * off_ns < 4 * 4 * counts.variance);
     /* The thread's own books are exact. */
-    wait_table_stop(table, time_ns);
+    wait_table_stop(table, time_ns, UINT64_MAX);
     expect_line(table, 5, time_ns - START, 20000 * 100, 0, counts.counted_ns);
 }
 
@@ -548,7 +563,7 @@ STORY(leaves_places_to_other_accounts_and_reuses_those_of_the_dead)
     struct wait_thread_counts counts = wait_table_thread_counts(table);
     assert_int_equal(counts.refused, refused_then);
     assert_true(counts.forgotten >= WAIT_THREADS_MAX / 2 - 8);
-    wait_table_stop(table, 2000);
+    wait_table_stop(table, 2000, UINT64_MAX);
     expect_line(table, (int32_t)WAIT_THREADS_MAX - 1, 100, 100, 0, 0);
 }
 
@@ -608,7 +623,7 @@ STORY(adds_up_in_any_order_of_records)
         }
         take_all(table, cpu, handed_out_ns);
     }
-    wait_table_stop(table, time_ns);
+    wait_table_stop(table, time_ns, UINT64_MAX);
     struct wait_counts sum[WAIT_KINDS] = {0};
     for (size_t cpu = 0; cpu < CPUS; cpu++) {
         take_all(table, cpu, handed_out_ns);
