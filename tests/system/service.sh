@@ -166,7 +166,7 @@ alice profctl close >"$WORK/out" || fail "close: $(cat "$WORK/out")"
 wait_until 20 recording_ended "$recorder" || fail "the recording that was tried again does not end"
 [ "$(lab systemctl show "$recorder" -p Result --value)" = success ] || fail "no try succeeds: $(lab journalctl --no-pager -u "$recorder")"
 lab sh -c "mv /etc/cpu-profilerd/record/hourly.json /root/; echo '{}' >/etc/cpu-profilerd/record/hourly.json"
-lab systemctl start "$recorder" || fail "the unit does not start"
+lab systemctl start "$recorder" 2>/dev/null # fails where the program has ended before systemd sees that it began
 wait_until 20 recording_ended "$recorder" || fail "a recording without an end was begun, or is tried again"
 lab journalctl --no-pager -u "$recorder" | grep -q 'max_duration_s is missing' || fail "it is not said that an end is missing"
 lab sh -c "mv /root/hourly.json /etc/cpu-profilerd/record/"
