@@ -14,10 +14,9 @@ cp "$WORKLOADS/map_hoard" "$WORK"
 start_daemon
 for number in 1 2; do
     run_in_background setpriv --reuid=4712 --regid=4712 --clear-groups "$WORK/map_hoard" "$WORK/files/$number" 60000 5 0 >"$WORK/ready$number"
-    is_ready() {
-        grep -q ready "$WORK/ready$number"
-    }
-    wait_until 60 is_ready || skip "no process may have 60,000 mappings"
+done
+for number in 1 2; do
+    wait_until 60 grep -q ready "$WORK/ready$number" || skip "no process may have 60,000 mappings"
 done
 
 # anon_kib: the daemon's own memory, without the tables of files, which it keeps for the next session.
