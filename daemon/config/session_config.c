@@ -442,6 +442,17 @@ static int read_events(const cJSON *item, const struct session_limits *limits,
     return r < 0 ? r : limit_events(limits, &config->events, reterr);
 }
 
+/* Only CPUs that are sampled have records of switches: what a thread runs elsewhere would be a wait. */
+static int refuse_waits_of_some_cpus(const struct session_config *config, struct fault *reterr)
+{
+    if (!config->off_cpu.is_on || config->cpus[0] == '\0') {
+        return 0;
+    }
+    return fault_set_member(reterr, "cpus",
+                            "is given beside off_cpu (--wall), which needs all CPUs: a thread that "
+                            "runs on another one would seem to wait; one of the two is allowed");
+}
+
 /* Waits are made of samples of a software event. */
 static int read_off_cpu(const cJSON *item, const struct session_limits *limits,
                         struct session_off_cpu *off_cpu, struct fault *reterr)
@@ -487,6 +498,9 @@ static int read_config(const cJSON *const *items, const struct session_limits *l
     }
     if (r >= 0) {
         r = read_cpus(items[CPUS], config, reterr);
+    }
+    if (r >= 0) {
+        r = refuse_waits_of_some_cpus(config, reterr);
     }
     return r < 0 ? r : session_targets_read(items[TARGETS], &config->targets, reterr);
 }

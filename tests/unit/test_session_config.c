@@ -109,13 +109,28 @@ TEST(fills_in_defaults)
     "\"comms\":[\"a*\",\"b\"],\"cgroups\":[\"/c\"],\"units\":[\"d.service\"]},"                     \
     "\"events\":[{\"event\":\"faults:u\",\"period\":7},{\"event\":\"cs\",\"frequency_hz\":9,"       \
     "\"followers\":[\"task-clock\",\"cycles:k\"]}],"                                                \
-    "\"off_cpu\":{\"min_wait_us\":5,\"max_cost_percent\":7},\"exclude_self\":false,"                \
-    "\"cpus\":\"0-1\",\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
+    "%s\"exclude_self\":false,%s\"buffer_kib_per_cpu\":777,\"max_duration_s\":9}"
 
+/* Waits and a part of the CPUs exclude each other. */
 TEST(reads_every_member)
 {
-    expect_printed("{\"frequency_hz\":3," ALL_BUT_THE_RATE,
-                   "{\"sample_period_ns\":333617567," ALL_BUT_THE_RATE);
+    static const struct {
+        const char *off_cpu;
+        const char *cpus;
+    } cases[] = {
+        {"\"off_cpu\":{\"min_wait_us\":5,\"max_cost_percent\":7},", ""},
+        {"", "\"cpus\":\"0-1\","},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        char expected[1024];
+        (void)snprintf(text, sizeof text, "{\"frequency_hz\":3," ALL_BUT_THE_RATE, cases[i].off_cpu,
+                       cases[i].cpus);
+        (void)snprintf(expected, sizeof expected,
+                       "{\"sample_period_ns\":333617567," ALL_BUT_THE_RATE, cases[i].off_cpu,
+                       cases[i].cpus);
+        expect_printed(text, expected);
+    }
 }
 
 /* A follower is an event of its own, behind its leader, and has neither a rate nor a period. */
