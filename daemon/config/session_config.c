@@ -442,7 +442,8 @@ static int read_events(const cJSON *item, const struct session_limits *limits,
     return r < 0 ? r : limit_events(limits, &config->events, reterr);
 }
 
-/* Only CPUs that are sampled have records of switches: what a thread runs elsewhere would be a wait. */
+/* Only CPUs that are sampled have records of switches: what a thread runs elsewhere would be a
+ * wait. */
 static int refuse_waits_of_some_cpus(const struct session_config *config, struct fault *reterr)
 {
     if (!config->off_cpu.is_on || config->cpus[0] == '\0') {

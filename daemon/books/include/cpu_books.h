@@ -23,8 +23,8 @@ struct cpu_books *cpu_books_free(struct cpu_books *books);
 void cpu_books_share(struct cpu_books *books, size_t cpu_index, const struct perf_ring *view,
                      uint64_t rate_max);
 
-/* When they were off last: records may be missing from the first time on and up to the second, which
- * is UINT64_MAX while they are off. 0 and 0: never. */
+/* When they were off last: records may be missing from the first time on and up to the second,
+ * which is UINT64_MAX while they are off. 0 and 0: never. */
 struct switches_off {
     uint64_t from_ns;
     uint64_t to_ns;
