@@ -38,15 +38,6 @@ struct cpu_books {
     struct sampled_cpu cpus[];
 };
 
-/* What is allowed for all events together, in equal parts. A leader has those of its followers. */
-static uint32_t event_rate_max_hz(const struct perf_source *source, uint32_t event)
-{
-    const struct perf_source_config *config = &source->config;
-    uint64_t parts_hz = (uint64_t)config->event_rate_max_hz *
-                        (1 + source->groups[event].follower_count) / config->event_count;
-    return config->event_rate_max_hz > 0 && parts_hz == 0 ? 1 : (uint32_t)parts_hz;
-}
-
 struct cpu_books *cpu_books_new(struct perf_source *source)
 {
     struct cpu_books *books = calloc(1, sizeof *books + source->cpu_count * sizeof books->cpus[0]);
@@ -68,7 +59,9 @@ struct cpu_books *cpu_books_new(struct perf_source *source)
         switch_feed_init(&cpu->feed, source->has_switches ? switches : NULL, &source->switch_layout,
                          &cpu->ticks);
         for (uint32_t event = 1; event <= source->config.event_count; event++) {
-            cpu->events[event - 1].rate_max_hz = event_rate_max_hz(source, event);
+            /* A leader has the parts of its followers. */
+            cpu->events[event - 1].rate_max_hz =
+                perf_source_rate_part_hz(&source->config, 1 + source->groups[event].follower_count);
         }
     }
     return books;

@@ -262,7 +262,10 @@ void sink_count(const struct sink *sink, size_t cpu_index, struct books_cpu *boo
         written = trace_lane_counts(sink->config.trace, cpu_index, event);
         line->received = sunk[event].received;
         line->weight = sunk[event].weight;
-        line->held_weight -= line->held_weight > line->weight ? line->weight : line->held_weight;
+        /* Of waits it is known what is held, of other events what has come. */
+        const bool is_wait = event > sink->config.source->config.event_count;
+        const uint64_t taken = is_wait ? 0 : line->weight;
+        line->held_weight -= line->held_weight > taken ? taken : line->held_weight;
         line->filtered = sunk[event].filtered;
         line->kept = written.kept;
         line->dropped = written.dropped;

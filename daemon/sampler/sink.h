@@ -84,8 +84,9 @@ void sink_pass(struct sink *sink, size_t cpu_index, const struct perf_record *re
 void sink_end_round(struct sink *sink, uint64_t horizon_ns);
 
 /*
- * Adds to the books of a CPU, whose `held` is the number of samples of the clock, what became of
- * them: received = kept + filtered + dropped, once the trace was polled; the others are held.
+ * Adds to the books of a CPU, whose `held` is the number of samples of the clock, and `held_weight`
+ * what those of an event stand for (of waits, only those that are held), what became of them:
+ * received = kept + filtered + dropped, once the trace was polled; the others are held.
  */
 void sink_count(const struct sink *sink, size_t cpu_index, struct books_cpu *books);
 /* As of the last sink_end_round(). */

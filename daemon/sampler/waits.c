@@ -131,13 +131,6 @@ static void renew_view(struct waits *waits, size_t cpu_index)
     };
 }
 
-/* Waits have a part of what all events together may have. */
-static uint32_t sample_rate_max_hz(const struct perf_source_config *config)
-{
-    const uint32_t part_hz = config->event_rate_max_hz / (uint32_t)(config->event_count + 1);
-    return config->event_rate_max_hz > 0 && part_hz == 0 ? 1 : part_hz;
-}
-
 struct waits *waits_new(const struct waits_config *config)
 {
     const size_t cpu_count = config->source->cpu_count;
@@ -162,7 +155,7 @@ struct waits *waits_new(const struct waits_config *config)
         renew_view(waits, i);
         waits->cpus[i].mark_ns = UINT64_MAX;
         wait_rate_init(&waits->cpus[i].rate, config->source->config.wait_cost_percent,
-                       sample_rate_max_hz(&config->source->config));
+                       perf_source_rate_part_hz(&config->source->config, 1));
     }
     sideband_feed_read_times(config->feed, take_times, waits);
     return waits;
@@ -753,6 +746,8 @@ void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struc
 {
     const struct wait_counts counts =
         wait_table_counts(waits->table, cpu_index, (enum wait_kind)kind);
+    const uint64_t now_ns = waits->is_running ? clock_ns(CLOCK_BOOTTIME) : 0;
+    const uint64_t run_ns = now_ns > waits->started_ns ? now_ns - waits->started_ns : 0;
     line->counted = counts.counted_ns;
     line->held_weight = counts.held_ns;
     line->lost = counts.uncertain_count;
@@ -765,8 +760,8 @@ void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struc
     line->thinned_count = counts.thinned_count;
     line->variance = counts.variance;
     line->held_back_ns = waits->cpus[cpu_index].held_back_ns;
-    line->enabled_ns = waits->enabled_ns;
-    line->running_ns = waits->enabled_ns;
+    line->enabled_ns = waits->enabled_ns + run_ns;
+    line->running_ns = line->enabled_ns;
 }
 
 struct counters waits_counters(const struct waits *waits)

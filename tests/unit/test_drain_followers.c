@@ -6,6 +6,7 @@
  */
 #include "drain_world.h"
 #include "fxt_reader.h"
+#include "sink.h"
 
 enum {
     LEADER = 1, /* of RING_STREAM_FURTHER */
@@ -190,6 +191,29 @@ DRAIN_STORY(a_reading_of_another_group_is_refused, set_up_group)
     drain_all(world->drain, UINT64_MAX);
     assert_int_equal(counted(world).bad_records, 1);
     expect_samples(world, "400 1 1; 400 2 5; 400 3 6; ");
+}
+
+/* Of waits the table says what is held alone, of other events the ring says all that came. */
+DRAIN_STORY(what_is_held_of_waits_is_held, set_up_group)
+{
+    struct books_cpu books = {.events = {{.held_weight = 12}, [SECOND] = {.held_weight = 7}}};
+    const struct sample sample = {.event = LEADER, .weight = 9};
+    const struct sample wait = {.event = SECOND + 1, .weight = 1000};
+    world->source.config.has_waits = true;
+    struct sink *sink = sink_new(&(struct sink_config){
+        .source = &world->source,
+        .processes = world->processes,
+        .filter = world->filter,
+        .trace = world->trace,
+    });
+    assert_non_null(sink);
+    sink_pass(sink, 0, NULL, &sample);
+    sink_pass(sink, 0, NULL, &wait);
+    sink_count(sink, 0, &books);
+    (void)sink_free(sink);
+    assert_int_equal(books.events[LEADER - 1].held_weight, 3);
+    assert_int_equal(books.events[SECOND].weight, 1000);
+    assert_int_equal(books.events[SECOND].held_weight, 7);
 }
 
 /* The events of a CPU that came back begin at zero. */

@@ -112,6 +112,23 @@ TEST(samples_of_followers_count_against_the_limit)
     assert_int_equal(line_of(&feed).held_weight, 11);
 }
 
+/* A leader has a part for each of its followers, and waits have one. */
+TEST(events_have_equal_parts_of_the_rate)
+{
+    struct perf_source_config config = {.event_count = 4, .event_rate_max_hz = 1000};
+    assert_int_equal(perf_source_rate_part_hz(&config, 1), 250);
+    assert_int_equal(perf_source_rate_part_hz(&config, 3), 750);
+    config.has_waits = true;
+    assert_int_equal(perf_source_rate_part_hz(&config, 1), 200);
+    assert_int_equal(perf_source_rate_part_hz(&config, 4), 800);
+    config.event_count = 0;
+    assert_int_equal(perf_source_rate_part_hz(&config, 1), 1000);
+    config = (struct perf_source_config){.event_count = 3, .event_rate_max_hz = 2};
+    assert_int_equal(perf_source_rate_part_hz(&config, 1), 1);
+    config.event_rate_max_hz = 0;
+    assert_int_equal(perf_source_rate_part_hz(&config, 1), 0);
+}
+
 /* It is off and on with its leader. */
 TEST(a_follower_is_never_held_back)
 {

@@ -200,6 +200,16 @@ static inline uint32_t perf_source_sample_events(const struct perf_source *sourc
     return (uint32_t)source->config.event_count + (source->config.has_waits ? PERF_WAIT_EVENTS : 0);
 }
 
+/* What `part_count` of the events may have of event_rate_max_hz, of which each has an equal part,
+ * and all waits together one; 0: any rate. */
+static inline uint32_t perf_source_rate_part_hz(const struct perf_source_config *config,
+                                                size_t part_count)
+{
+    const size_t parts = config->event_count + (config->has_waits ? 1 : 0);
+    const uint64_t hz = (uint64_t)config->event_rate_max_hz * part_count / (parts > 0 ? parts : 1);
+    return config->event_rate_max_hz > 0 && hz == 0 ? 1 : (uint32_t)hz;
+}
+
 /* Probes without keeping anything open. Returns 0, or -errno as perf_source_open(). */
 int perf_source_probe(struct perf_features *ret, struct fault *reterr);
 
