@@ -29,6 +29,9 @@
     X(sideband_lost, records, "of what processes do that were lost")                               \
     X(bad_records, records, "of the kernel, of any kind, that made no sense")                      \
     X(table_refused, entries, "that found no place in the daemon's table of processes")            \
+    X(threads_refused, records, "of threads without a place among those whose waits are followed") \
+    X(threads_forgotten, threads, "that had ended, and whose line others took the place of")       \
+    X(wait_stacks_refused, waits, "whose stack had no room")                                       \
     X(late_rounds, rounds, "of the collector that took so long that rings may overflow")
 
 #define COUNTER_MEMBER(name, unit, meaning) uint64_t name;

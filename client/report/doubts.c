@@ -342,21 +342,10 @@ size_t doubts_find(const struct profile *profile, const struct summary *summary,
                    doubts_fn *on_doubt, void *userdata)
 {
     static doubts_clause_fn *const clauses[] = {
-        few_samples,
-        missing_samples,
-        missing_books,
-        missing_ticks,
-        dropped_records,
-        several_periods,
-        NULL,
-        stacks_without_room,
-        truncated_stacks,
-        guessed_stacks,
-        unseen_kernel,
-        unnamed_kernel,
-        unknown_memory,
-        made_code,
-        interpreted_code,
+        few_samples,         missing_samples,  missing_books,  missing_ticks,
+        dropped_records,     several_periods,  NULL,           NULL,
+        stacks_without_room, truncated_stacks, guessed_stacks, unseen_kernel,
+        unnamed_kernel,      unknown_memory,   made_code,      interpreted_code,
         unnamed_functions,
     };
     const size_t of_ticks = 1 + DOUBTS_OF_EVENTS; /* the first so many are of the clock */

@@ -179,6 +179,18 @@ static void estimated_part(const struct profile *profile, const struct summary *
 {
     char value[MEASURE_WORDS_BYTES];
     double error = doubts_event_error(profile);
+/* How many waits these threads had is not known. */
+static void unfollowed_threads(const struct profile *profile, const struct summary *summary,
+                               FILE *file)
+{
+    (void)summary;
+    if (profile->event.is_wait && books_print_counter(profile->books_json, "threads_refused") > 0) {
+        (void)fputs("there were more threads than are followed, of one user or of all: the waits "
+                    "of the others are missing",
+                    file);
+    }
+}
+
     (void)summary;
     if (100 * error > DOUBT_PERCENT * (double)profile_total(profile)) {
         (void)fprintf(file,
@@ -190,5 +202,6 @@ static void estimated_part(const struct profile *profile, const struct summary *
 }
 
 doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS] = {
-    missing_samples, missing_books, missing_counts, missing_time, estimated, estimated_part,
+    missing_samples, missing_books,      missing_counts, missing_time,
+    estimated,       unfollowed_threads, estimated_part,
 };

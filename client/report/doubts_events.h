@@ -13,7 +13,7 @@ typedef void doubts_clause_fn(const struct profile *profile, const struct summar
                               FILE *file);
 
 /* In the place of those that are of ticks. */
-#define DOUBTS_OF_EVENTS 6
+#define DOUBTS_OF_EVENTS 7
 extern doubts_clause_fn *const doubts_of_events[DOUBTS_OF_EVENTS];
 
 /* " of 1 of the 2 sessions": which sessions have no books, if others have some. */

@@ -47,6 +47,7 @@ struct wait_stacks {
     uint32_t stack_count; /* that were ever used, 0 among them */
     uint32_t part_count;
     size_t kept_count;
+    uint64_t refused_count;
     uint64_t frames[2 * WAIT_STACKS_FRAMES_MAX]; /* what was shown last, or is looked for */
 };
 
@@ -192,11 +193,13 @@ uint32_t wait_stacks_add(struct wait_stacks *stacks, const struct sample *sample
     /* Part 0 is none, and the quota does not know that. */
     bool has_parts = stacks->parts_taken.taken + stack.part_count < WAIT_STACKS_PARTS_MAX;
     if (!has_parts || !quota_take(&stacks->parts_taken, account, stack.part_count)) {
+        stacks->refused_count++;
         return 0;
     }
     uint32_t number = take_stack(stacks);
     if (number == 0) {
         quota_give(&stacks->parts_taken, account, stack.part_count);
+        stacks->refused_count++;
         return 0;
     }
     stack.account = account;
@@ -259,4 +262,9 @@ void wait_stacks_show(struct wait_stacks *stacks, uint32_t number, struct sample
 size_t wait_stacks_count(const struct wait_stacks *stacks)
 {
     return stacks->kept_count;
+}
+
+uint64_t wait_stacks_refused(const struct wait_stacks *stacks)
+{
+    return stacks->refused_count;
 }

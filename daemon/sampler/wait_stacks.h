@@ -35,3 +35,5 @@ void wait_stacks_show(struct wait_stacks *stacks, uint32_t number, struct sample
 
 /* Different stacks that are kept now. */
 size_t wait_stacks_count(const struct wait_stacks *stacks);
+/* How many found no room. */
+uint64_t wait_stacks_refused(const struct wait_stacks *stacks);

@@ -113,7 +113,7 @@ struct wait_counts wait_table_counts(const struct wait_table *table, size_t cpu_
 
 /* Of the whole session. */
 struct wait_thread_counts {
-    uint64_t refused;   /* threads without a place: nothing is known of them */
+    uint64_t refused;   /* times that a thread found no place: nothing is known of it */
     uint64_t forgotten; /* that had exited, and whose place others took */
 };
 struct wait_thread_counts wait_table_thread_counts(const struct wait_table *table);

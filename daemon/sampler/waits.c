@@ -766,7 +766,12 @@ void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struc
 
 struct counters waits_counters(const struct waits *waits)
 {
-    return waits->counters;
+    const struct wait_thread_counts threads = wait_table_thread_counts(waits->table);
+    struct counters sum = waits->counters;
+    sum.wait_stacks_refused = wait_stacks_refused(waits->stacks);
+    sum.threads_refused = threads.refused;
+    sum.threads_forgotten = threads.forgotten;
+    return sum;
 }
 
 /* As many lines as a blob holds. */

@@ -52,7 +52,8 @@ static const char two_cpus_printed[] =
     "\"code_lookups\":9,\"code_lookups_kept\":8,\"mapping_uncertain\":3,"
     "\"modules_unread\":4,\"mappings_refused\":10,\"names_refused\":11,"
     "\"tasks_refused\":12,\"addresses_refused\":13,\"proc_unread\":6,"
-    "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15,\"late_rounds\":16}";
+    "\"sideband_lost\":7,\"bad_records\":14,\"table_refused\":15,\"threads_refused\":17,"
+    "\"threads_forgotten\":18,\"wait_stacks_refused\":19,\"late_rounds\":16}";
 
 TEST(prints_each_cpu_and_the_total)
 {
@@ -101,6 +102,9 @@ TEST(prints_each_cpu_and_the_total)
                                        .sideband_lost = 7,
                                        .bad_records = 14,
                                        .table_refused = 15,
+                                       .threads_refused = 17,
+                                       .threads_forgotten = 18,
+                                       .wait_stacks_refused = 19,
                                        .late_rounds = 16}};
     char *text = books_print(&books);
     assert_string_equal(text, two_cpus_printed);

@@ -113,6 +113,7 @@ TEST(leaves_room_to_others_and_has_all_of_it_again)
             count++;
         }
         assert_int_equal(count, WAIT_STACKS_PARTS_MAX / 2 / 34);
+        assert_int_equal(wait_stacks_refused(stacks), round + 1);
         struct sample other = sample_of(1, 2, 30);
         uint32_t number = wait_stacks_add(stacks, &other, 2);
         assert_int_not_equal(number, 0);
