@@ -667,6 +667,21 @@ bool books_print_event(const char *books_json, const char *event, const char *me
     return is_found;
 }
 
+char *books_print_leader(const char *books_json, const char *event)
+{
+    cleanup_(json_freep) cJSON *books = parse_books(books_json);
+    const cJSON *line = NULL;
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(books, "events"))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "event"));
+        const char *leader = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "leader"));
+        if (name != NULL && leader != NULL && strcmp(name, event) == 0) {
+            return strdup(leader);
+        }
+    }
+    return NULL;
+}
+
 /* "16 received, 2 missed": the terms of a list that are not 0, the first behind `separator`.
  * Returns what the next list is separated by. */
 static const char *print_terms(FILE *file, const cJSON *total, const char *const *terms,

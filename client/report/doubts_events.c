@@ -7,6 +7,7 @@
 #include "doubts_events.h"
 
 #include "books_print.h"
+#include "cleanup.h"
 #include "measure.h"
 #include "percent.h"
 #include "text_out.h"
@@ -43,26 +44,44 @@ bool doubts_event_percent(const struct profile *profile, double *ret)
     return counted > 0;
 }
 
+/* Whether the event is a follower; `*ret_is_exact`: of each switch, whose samples stand at both
+ * ends of each turn of a task on a CPU. */
+static bool is_follower(const struct profile *profile, bool *ret_is_exact)
+{
+    cleanup_(freep) char *leader = books_print_leader(profile->books_json, profile->event.name);
+    int64_t period = 0;
+    *ret_is_exact = leader != NULL && profile_event_is_meant("context-switches", leader) &&
+                    books_print_event(profile->books_json, leader, "period", &period) &&
+                    period == 1;
+    return leader != NULL;
+}
+
 /*
  * A sample that stands for v events is one of them, drawn at random. When k of these v are of the
  * tasks that are shown, the sample counts for v with the probability k / v, which has the variance
  * k (v - k). Its expectation is at most that of v (v - 1) for each sample that is shown, and, with
  * these tasks' share p of all events, that of (1 - p) v^2.
  */
-double doubts_event_error(const struct profile *profile)
+bool doubts_event_error(const struct profile *profile, double *ret)
 {
     double squares = 0;
     double total = (double)profile_total(profile);
     double counted = (double)sum_of(profile, "counted");
+    bool is_exact = false;
+    *ret = 0;
     if (profile->event.is_clock || doubts_event_is_whole(profile)) {
-        return 0;
+        return true;
+    }
+    if (is_follower(profile, &is_exact)) {
+        return is_exact || (counted > 0 && counted <= total);
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
         double value = (double)profile_value(profile, i);
         squares += value * value;
     }
     double others = counted > total ? 1 - total / counted : 0;
-    return sqrt(fmin(squares - total, (counted > 0 ? others : 1) * squares));
+    *ret = sqrt(fmin(squares - total, (counted > 0 ? others : 1) * squares));
+    return true;
 }
 
 static void missing_samples(const struct profile *profile, const struct summary *summary,
@@ -160,6 +179,18 @@ static void missing_counts(const struct profile *profile, const struct summary *
     }
 }
 
+/* How many waits these threads had is not known. */
+static void unfollowed_threads(const struct profile *profile, const struct summary *summary,
+                               FILE *file)
+{
+    (void)summary;
+    if (profile->event.is_wait && books_print_counter(profile->books_json, "threads_refused") > 0) {
+        (void)fputs("there were more threads than are followed, of one user or of all: the waits "
+                    "of the others are missing",
+                    file);
+    }
+}
+
 /* The error is that of all tasks' waits, whichever are shown. */
 static void estimated(const struct profile *profile, const struct summary *summary, FILE *file)
 {
@@ -175,24 +206,31 @@ static void estimated(const struct profile *profile, const struct summary *summa
     }
 }
 
+/* By how much it is off depends on what other tasks count, and on how long turns are. */
+static void estimated_follower(const struct profile *profile, FILE *file)
+{
+    cleanup_(freep) char *leader = books_print_leader(profile->books_json, profile->event.name);
+    const uint64_t counted = sum_of(profile, "counted");
+    if (percent_of(profile_total(profile), counted) >= 100 - DOUBT_PERCENT) {
+        return;
+    }
+    (void)fputs("what the samples stand for is an estimate whose error is not known: what a task "
+                "counts after its last sample of ",
+                file);
+    text_print(file, leader);
+    (void)fputs(" counts for the next task on that CPU; where others count less, the sum is too "
+                "low",
+                file);
+}
+
 static void estimated_part(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     char value[MEASURE_WORDS_BYTES];
-    double error = doubts_event_error(profile);
-/* How many waits these threads had is not known. */
-static void unfollowed_threads(const struct profile *profile, const struct summary *summary,
-                               FILE *file)
-{
+    double error = 0;
     (void)summary;
-    if (profile->event.is_wait && books_print_counter(profile->books_json, "threads_refused") > 0) {
-        (void)fputs("there were more threads than are followed, of one user or of all: the waits "
-                    "of the others are missing",
-                    file);
-    }
-}
-
-    (void)summary;
-    if (100 * error > DOUBT_PERCENT * (double)profile_total(profile)) {
+    if (!doubts_event_error(profile, &error)) {
+        estimated_follower(profile, file);
+    } else if (100 * error > DOUBT_PERCENT * (double)profile_total(profile)) {
         (void)fprintf(file,
                       "what the samples stand for is an estimate, since each stands for what its "
                       "CPU counted since the sample before, by any task: its standard error is up "

@@ -29,6 +29,7 @@ bool doubts_event_percent(const struct profile *profile, double *ret);
  * The standard error of what the samples that are shown stand for, at the most. Each stands for
  * what its CPU counted since the sample before, by whichever task, so of a part of the tasks the
  * sum is an estimate. 0: it is none, as where each event has a sample; of waits the books say the
- * error.
+ * error. Returns false where it is not known: a follower's samples stand where its leader's do,
+ * whatever the follower counts, so those of a part of the tasks are biased.
  */
-double doubts_event_error(const struct profile *profile);
+bool doubts_event_error(const struct profile *profile, double *ret);

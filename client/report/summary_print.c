@@ -363,6 +363,16 @@ static void print_period(struct json_out *out, uint64_t period_ns)
     }
 }
 
+static void print_error(struct json_out *out, const struct profile *profile)
+{
+    double error = 0;
+    if (doubts_event_error(profile, &error)) {
+        json_out_double(out, "standard_error", error);
+    } else {
+        json_out_raw(out, "standard_error", NULL);
+    }
+}
+
 void summary_json_head(struct json_out *out, const struct profile *profile,
                        const struct summary *summary)
 {
@@ -373,7 +383,7 @@ void summary_json_head(struct json_out *out, const struct profile *profile,
         json_out_string(out, "event", profile->event.name);
         json_out_string(out, "unit", profile->event.unit);
         json_out_u64(out, "value", summary->total);
-        json_out_double(out, "standard_error", doubts_event_error(profile));
+        print_error(out, profile);
     }
     print_period(out, period_ns);
     json_out_u64(out, "duration_ns", profile_span(profile).length_ns);

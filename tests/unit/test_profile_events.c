@@ -4,6 +4,7 @@
  * Profiles of other events than the clock: which samples they have, what each stands for, and that
  * whoever counts samples counts that.
  */
+#include "cleanup.h"
 #include "doubts.h"
 #include "doubts_events.h"
 #include "export.h"
@@ -510,7 +511,8 @@ TEST(estimates_of_a_part_are_off_by_their_standard_error)
                      "{\"events\":[{\"event\":\"context-switches\",\"period\":0,"
                      "\"total\":{\"counted\":4000}}]}");
             struct profile *profile = load_good_event(recording, "cs");
-            double error = doubts_event_error(profile);
+            double error = 0;
+            assert_true(doubts_event_error(profile, &error));
             double off = (double)profile_total(profile) - (double)caused;
             squares += off * off / (error * error);
             (void)profile_free(profile);
@@ -551,6 +553,76 @@ TEST(says_that_what_a_part_did_is_an_estimate)
         assert_int_equal(summary_take(profile, &summary), 0);
         summary.effective_count = 1000; /* few samples are another doubt */
         EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_doubt, file));
+        (void)profile_free(profile);
+    }
+}
+
+/* But for one of each switch, which stands at the end of a turn. */
+TEST(says_that_a_followers_part_is_too_low)
+{
+    static const struct {
+        const char *leader;
+        int leader_period;
+        int counted;
+        bool is_known;
+    } cases[] = {
+        {"task-clock", 1000000, 1000, false},
+        {"task-clock", 1000000, 100, true}, /* all that was counted is shown */
+        {"cs", 2, 1000, false},
+        {"cs", 1, 1000, true},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char json[512];
+        double error = 0;
+        struct summary summary;
+        struct recording *recording = program();
+        add_event(recording, 1 * S, SWITCHES, 50, 0x1010);
+        add_event(recording, 2 * S, SWITCHES, 50, 0x1010);
+        add_data(recording, FXT_STRING_SESSION, SESSION);
+        (void)snprintf(json, sizeof json,
+                       "{\"events\":[{\"event\":\"%s\",\"period\":%d,\"total\":{}},"
+                       "{\"event\":\"context-switches\",\"period\":0,\"leader\":\"%s\",\"total\":{"
+                       "\"counted\":%d,\"sampled\":%d,\"kept\":2}}]}",
+                       cases[i].leader, cases[i].leader_period, cases[i].leader, cases[i].counted,
+                       cases[i].counted);
+        add_data(recording, FXT_STRING_BOOKS, json);
+        struct profile *profile = load_good_event(recording, "cs");
+        assert_int_equal(doubts_event_error(profile, &error), cases[i].is_known);
+        assert_true(error == 0);
+        assert_int_equal(summary_take(profile, &summary), 0);
+        summary.effective_count = 1000; /* few samples are another doubt */
+        cleanup_(freep) char *text = NULL;
+        size_t text_bytes = 0;
+        FILE *file = open_memstream(&text, &text_bytes);
+        (void)doubts_find(profile, &summary, on_doubt, file);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(strstr(text, "whose error is not known") == NULL, cases[i].is_known);
+        (void)profile_free(profile);
+    }
+}
+
+TEST(says_that_waits_of_some_threads_are_missing)
+{
+    for (int refused = 0; refused <= 1; refused++) {
+        char json[512];
+        struct summary summary;
+        struct recording *recording = program();
+        add_event(recording, 1 * S, SWITCHES, 50, 0x1010);
+        add_data(recording, FXT_STRING_SESSION, SESSION);
+        (void)snprintf(json, sizeof json,
+                       "{\"threads_refused\":%d,\"events\":[{\"event\":\"context-switches\","
+                       "\"period\":0,\"total\":{\"counted\":50,\"sampled\":50,\"kept\":1}}]}",
+                       refused);
+        add_data(recording, FXT_STRING_BOOKS, json);
+        struct profile *profile = load_good_event(recording, "cs");
+        assert_int_equal(summary_take(profile, &summary), 0);
+        summary.effective_count = 1000; /* few samples are another doubt */
+        EXPECT_PRINTED("", (void)doubts_find(profile, &summary, on_doubt, file));
+        profile->event.is_wait = true;
+        EXPECT_PRINTED(refused == 0 ? ""
+                                    : "there were more threads than are followed, of one user or "
+                                      "of all: the waits of the others are missing\n",
+                       (void)doubts_find(profile, &summary, on_doubt, file));
         (void)profile_free(profile);
     }
 }

@@ -51,6 +51,10 @@ void books_print_event_brief(const struct page *page, const char *books_json, co
  * false where there is none. */
 bool books_print_event(const char *books_json, const char *event, const char *member, int64_t *ret);
 
+/* The leader of an event that is a follower. Returned: free(); NULL: it is none, or there is no
+ * memory. */
+char *books_print_leader(const char *books_json, const char *event);
+
 /*
  * Why so many ticks of all CPUs together are of a term ("missed"), and what to do, as the warnings
  * of a table have it. False: they are no more than such a warning begins at. `into` has room for
