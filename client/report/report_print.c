@@ -170,7 +170,7 @@ static const char *ratio_cell(const struct profile *profile, const struct report
     if (row->self == 0) {
         return "-";
     }
-    (void)snprintf(into, CELL_BYTES, "%.4g", (double)row->ratio_self / (double)row->self);
+    (void)snprintf(into, CELL_BYTES, "%.4g", row->ratio);
     return into;
 }
 
@@ -466,28 +466,31 @@ static void print_sources(const struct page *page, const struct profile *profile
     (void)fputc('\n', page->file);
 }
 
-/* Prints "EVENT (UNIT)", which are the recording's. */
-static void print_event(FILE *file, const struct profile_event *event)
+/* Prints "EVENT (UNIT)", which are the recording's, but for a unit that is given. */
+static void print_event(FILE *file, const struct profile_event *event, const char *unit)
 {
     text_print(file, event->name);
     (void)fputs(" (", file);
-    text_print(file, event->unit);
+    text_print(file, unit == NULL ? event->unit : unit);
     (void)fputc(')', file);
 }
 
-/* "ratio: self of page-faults (faults) by self of task-clock (ns); ...". */
+/* "ratio: self of page-faults (faults) by self of task-clock (ms); ...". */
 static void print_ratio(const struct page *page, const struct profile *profile,
                         const struct report *report)
 {
     struct page_text text;
     if (page_text_begin(&text)) {
         (void)fputs("ratio: self of ", text.file);
-        print_event(text.file, report->ratio_event);
+        print_event(text.file, report->ratio_event, report->ratio_tick > 0 ? NULL : "samples");
         (void)fputs(" by self of ", text.file);
-        print_event(text.file, &profile->event);
+        print_event(text.file, &profile->event,
+                    report->row_tick == 0                    ? "samples"
+                    : report_ratio_is_by_ms(report, profile) ? "ms"
+                                                             : NULL);
         if (report->total > 0) {
             (void)fprintf(text.file, "; %.4g of all rows together",
-                          (double)report->ratio_total / (double)report->total);
+                          report_shown_ratio(report, profile, report->ratio_total, report->total));
         }
         (void)fputc('\n', text.file);
         page_text_end(&text, page, PAGE_PLAIN);
@@ -540,11 +543,12 @@ static void print_json_inlined(struct json_out *out, const struct profile *profi
 }
 
 /* null where there is nothing to divide by. */
-static void print_json_ratio(struct json_out *out, uint64_t part, uint64_t whole)
+static void print_json_ratio(struct json_out *out, const struct report *report,
+                             const struct report_row *row)
 {
     char text[64] = "";
-    (void)snprintf(text, sizeof text, "%.12g", whole == 0 ? 0 : (double)part / (double)whole);
-    json_out_raw(out, "ratio", whole == 0 ? NULL : text);
+    (void)snprintf(text, sizeof text, "%.12g", report_ratio(report, row->ratio_self, row->self));
+    json_out_raw(out, "ratio", row->self == 0 ? NULL : text);
 }
 
 static void print_json_row(struct json_out *out, const struct profile *profile,
@@ -577,7 +581,7 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     json_out_percent(out, "total_percent", row->total, report->total);
     if (report->ratio_event != NULL) {
         json_out_u64(out, "ratio_self", row->ratio_self);
-        print_json_ratio(out, row->ratio_self, row->self);
+        print_json_ratio(out, report, row);
     }
     if (row->series != NULL) {
         json_out_begin(out, "series", '[');

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_MS 1e6
+
 struct row_of {
     const struct profile *profile;
     const struct report_row *row;
@@ -43,6 +45,31 @@ static int compare_rows(const void *left, const void *right)
     return r == 0 ? compare_u64(a->row->cpu, b->row->cpu) : r;
 }
 
+/* How many of the event's unit a value is. */
+static uint64_t find_tick(const struct profile *profile)
+{
+    return profile->event.is_clock ? profile_period_ns(profile) : 1;
+}
+
+double report_ratio(const struct report *report, uint64_t part, uint64_t whole)
+{
+    double parts = (double)part * (double)(report->ratio_tick > 0 ? report->ratio_tick : 1);
+    double wholes = (double)whole * (double)(report->row_tick > 0 ? report->row_tick : 1);
+    return whole == 0 ? 0 : parts / wholes;
+}
+
+bool report_ratio_is_by_ms(const struct report *report, const struct profile *profile)
+{
+    return profile->event.is_time && report->row_tick > 0 && !report->ratio_event->is_time;
+}
+
+double report_shown_ratio(const struct report *report, const struct profile *profile, uint64_t part,
+                          uint64_t whole)
+{
+    double ratio = report_ratio(report, part, whole);
+    return report_ratio_is_by_ms(report, profile) ? ratio * NS_PER_MS : ratio;
+}
+
 int report_take_ratio(const struct profile *profile, const struct profile *other,
                       struct report *report)
 {
@@ -56,13 +83,17 @@ int report_take_ratio(const struct profile *profile, const struct profile *other
         rows[i] = (struct row_of){other, &others.rows[i]};
     }
     qsort(rows, others.row_count, sizeof *rows, compare_rows);
-    for (size_t i = 0; i < report->row_count; i++) {
-        const struct row_of wanted = {profile, &report->rows[i]};
-        const struct row_of *found =
-            bsearch(&wanted, rows, others.row_count, sizeof *rows, compare_rows);
-        report->rows[i].ratio_self = found == NULL ? 0 : found->row->self;
-    }
     report->ratio_event = &other->event;
     report->ratio_total = others.total;
+    report->ratio_tick = find_tick(other);
+    report->row_tick = find_tick(profile);
+    for (size_t i = 0; i < report->row_count; i++) {
+        struct report_row *row = &report->rows[i];
+        const struct row_of wanted = {profile, row};
+        const struct row_of *found =
+            bsearch(&wanted, rows, others.row_count, sizeof *rows, compare_rows);
+        row->ratio_self = found == NULL ? 0 : found->row->self;
+        row->ratio = report_shown_ratio(report, profile, row->ratio_self, row->self);
+    }
     return 0;
 }

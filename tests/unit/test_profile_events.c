@@ -332,6 +332,63 @@ TEST(reports_count_what_samples_stand_for)
     (void)profile_free(profile);
 }
 
+/* 2 samples of the clock in f, and 3 ms of task-clock by 100 faults. */
+static struct profile *load_clocks(const char *event)
+{
+    struct recording *recording = program();
+    const uint64_t f = 0x1010;
+    add_data(recording, FXT_STRING_SESSION,
+             "{\"session\":\"a\",\"config\":{\"sample_period_ns\":1000000},\"events\":["
+             "{\"event\":\"cpu-clock\",\"unit\":\"ns\",\"period\":1000000},"
+             "{\"event\":\"task-clock\",\"unit\":\"ns\",\"period\":3000000},"
+             "{\"event\":\"page-faults\",\"unit\":\"faults\",\"period\":100}]}\n");
+    add_event(recording, 1 * S, 0, NO_WEIGHT, f);
+    add_event(recording, 2 * S, 0, NO_WEIGHT, f);
+    add_event(recording, 2 * S, 1, 1, f);
+    add_event(recording, 2 * S, 2, 1, f);
+    return load_good_event(recording, event);
+}
+
+/* The ratio of the first row, and what is printed of it. */
+static void expect_ratio(const char *event, const char *other_event, const char *json,
+                         const char *table)
+{
+    struct profile *profile = load_clocks(event);
+    struct profile *other = load_clocks(other_event);
+    struct report report = {0};
+    struct summary summary;
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    const struct page page = {.file = file, .columns = 100};
+    assert_int_equal(report_build(profile, REPORT_BY_FUNCTION, REPORT_SORT_SELF, &report), 0);
+    assert_int_equal(report_take_ratio(profile, other, &report), 0);
+    assert_int_equal(summary_take(profile, &summary), 0);
+    report_print_table(&page, profile, &summary, &report, 0);
+    report_print_json(file, profile, &summary, &report, 0);
+    assert_int_equal(fclose(file), 0);
+    assert_contains(text, json);
+    assert_contains(text, table);
+    free(text);
+    report_done(&report);
+    (void)profile_free(profile);
+    (void)profile_free(other);
+}
+
+TEST(ratios_of_the_clock_are_of_its_time)
+{
+    expect_ratio("task-clock", "cpu-clock", "\"ratio_self\":2,\"ratio\":0.666666666667",
+                 "ratio: self of cpu-clock (ns) by self of task-clock (ns); 0.6667 of all rows");
+    expect_ratio(NULL, "task-clock", "\"ratio_self\":3000000,\"ratio\":1.5}",
+                 "ratio: self of task-clock (ns) by self of cpu-clock (ns); 1.5 of all rows");
+    expect_ratio(
+        "task-clock", "page-faults", "\"ratio\":3.33333333333e-05",
+        "ratio: self of page-faults (faults) by self of task-clock (ms); 33.33 of all rows");
+    expect_ratio(
+        "page-faults", "cpu-clock", "\"ratio\":20000}",
+        "ratio: self of cpu-clock (ns) by self of page-faults (faults); 2e+04 of all rows");
+}
+
 TEST(summaries_count_what_samples_stand_for)
 {
     struct profile *profile = waits();

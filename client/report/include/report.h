@@ -57,6 +57,7 @@ struct report_row {
     uint64_t self_inlined; /* of them, in copies that were inlined */
     uint64_t total;
     uint64_t ratio_self; /* of the report's ratio_event */
+    double ratio;        /* as a person reads it: for each ms, where rows are of time */
 };
 
 /* What has one row for all of its samples. */
@@ -79,6 +80,9 @@ struct report {
     uint64_t series_seconds;                 /* of each part */
     const struct profile_event *ratio_event; /* borrowed; NULL: rows have no ratio */
     uint64_t ratio_total;                    /* of all its samples */
+    uint64_t ratio_tick; /* how many of the event's unit a value is: of the clock ns; 0: ticks
+                          * differ, or are not known */
+    uint64_t row_tick;   /* the same of the event of the rows */
 };
 
 /* "function", ... of an enumerator; NULL behind the last. */
@@ -108,6 +112,14 @@ int report_take_series(const struct profile *profile, size_t limit, size_t lengt
  */
 int report_take_ratio(const struct profile *profile, const struct profile *other,
                       struct report *report);
+
+/* The quotient of a value of ratio_event by one of the rows' event, both in their units, or in
+ * samples where ticks are not known. */
+double report_ratio(const struct report *report, uint64_t part, uint64_t whole);
+/* The same as a person reads it: where only the rows are of time, for each ms. */
+bool report_ratio_is_by_ms(const struct report *report, const struct profile *profile);
+double report_shown_ratio(const struct report *report, const struct profile *profile, uint64_t part,
+                          uint64_t whole);
 
 /* How many rows a limit (0: all) leaves. */
 size_t report_count_shown(const struct report *report, size_t limit);
