@@ -171,7 +171,7 @@ void thread_sums_print(FILE *to, const struct thread_sums *sums)
     (void)fputs("\n    pid ", to);
     text_print_padded(to, "process", name_width);
     (void)fputs(is_narrow ? " running_ms blocked_ms\n"
-                          : " threads running_ms waiting_ms  blocked_ms unexplained\n",
+                          : " threads running_ms   ready_ms  blocked_ms unexplained\n",
                 to);
     for (size_t i = 0; i < shown; i++) {
         print_row(to, &sums->all[i], name_width, is_narrow);

@@ -100,7 +100,8 @@ for line in lines.values():
 EOF
 
 echo "== waits that had begun before"
-profctl record --native --wall --kernel -a -d 0.5 -o "$WORK/early.fxt" >/dev/null 2>&1 || fail "record waits of the machine"
+profctl record --native --wall --kernel -a -d 0.5 -o "$WORK/early.fxt" >"$WORK/record.out" 2>&1 || fail "record waits of the machine"
+grep -q 'threads running_ms   ready_ms  blocked_ms unexplained' "$WORK/record.out" || fail "the table of processes: $(cat "$WORK/record.out")"
 profctl report --event off-cpu "$WORK/early.fxt" | tr -s '\n ' ' ' >"$WORK/report" || fail "report"
 grep -q 'of no stack that is known, as where a wait had begun' "$WORK/report" || fail "the report does not say why stacks are missing: $(cat "$WORK/report")"
 grep -q 'whose functions were not recorded' "$WORK/report" && fail "the report says that they were not recorded"
