@@ -20,7 +20,9 @@
 #define OWN_DEFAULT_NS   4000 /* of the collector's time, for a sample, before that is known */
 #define OWN_SAMPLES      256  /* samples from which on it is */
 #define SPAN_LEAST_NS    UINT64_C(10000000)
-#define GAP_PERIODS_MAX  UINT64_C(3)    /* a change makes it two */
+#define LONG_LEAST_MAX   (UINT64_C(3600) * NS_PER_S)
+#define LONG_SPANS       16          /* with few, until shorter ones are written again for a span */
+#define GAP_PERIODS_MAX  UINT64_C(3) /* a change makes it two */
 #define PERIOD_LEAST_MAX UINT64_C(2728) /* half as long again is WAIT_RATE_PERIOD_MAX at most */
 
 void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz)
@@ -90,12 +92,34 @@ static uint64_t samples_max_hz(const struct wait_rate *rate, uint64_t switches_h
     return max_hz > 0 ? max_hz : 1;
 }
 
+uint64_t wait_rate_long_ns(const struct wait_rate *rate, uint64_t time_ns)
+{
+    const uint32_t period = wait_rate_period_at(rate, time_ns);
+    return period == 1 ? 0 : max_u64(WAIT_RATE_LONG_NS / period, rate->long_least_ns);
+}
+
+/* Long waits are written without a sample, but no more of them than half as many as samples. */
+static void bound_long(struct wait_rate *rate, uint64_t max_hz, uint64_t span_ns)
+{
+    const uint64_t now_ns = max_u64(WAIT_RATE_LONG_NS / rate->period, rate->long_least_ns);
+    const uint64_t long_hz = rate->long_count * NS_PER_S / span_ns;
+    const bool are_few = long_hz < max_hz / LONG_SPANS;
+    rate->long_few_count = are_few ? rate->long_few_count + 1 : 0;
+    if (long_hz > max_hz / 2) {
+        rate->long_least_ns = min_u64(2 * now_ns, LONG_LEAST_MAX);
+    } else if (rate->long_few_count == LONG_SPANS) {
+        rate->long_least_ns /= 2;
+        rate->long_few_count = 0;
+    }
+    rate->long_count = 0;
+}
+
 /* Makes out the least period, when a span of at least `span_ns` is over. */
 static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t span_ns)
 {
     if (rate->since_ns == 0) {
         rate->since_ns = time_ns;
-        rate->switch_count = 0;
+        rate->switch_count = rate->long_count = 0;
     }
     if (time_ns < rate->since_ns + span_ns) {
         return;
@@ -104,6 +128,7 @@ static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t span_ns)
     const uint64_t max_hz = samples_max_hz(rate, switches_hz);
     const uint64_t least = (switches_hz + max_hz - 1) / max_hz;
     rate->period_least = (uint32_t)min_u64(least, PERIOD_LEAST_MAX);
+    bound_long(rate, max_hz, time_ns - rate->since_ns);
     rate->since_ns = time_ns;
     rate->switch_count = 0;
 }

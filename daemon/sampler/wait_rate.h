@@ -18,6 +18,10 @@
 #define WAIT_RATE_DRAW_NS       UINT64_C(50000000)  /* and a period is kept for this time */
 #define WAIT_RATE_PERIOD_MAX    4095                /* the longest period */
 
+/* A wait that is longer than this, divided by the period, would decide about the sum, and stands
+ * for itself alone. */
+#define WAIT_RATE_LONG_NS UINT64_C(1000000000)
+
 struct wait_rate {
     uint32_t cost_percent;  /* of the CPU */
     uint32_t sample_max_hz; /* 0: any */
@@ -32,6 +36,9 @@ struct wait_rate {
     uint64_t drawn_ns;      /* the period was */
     uint64_t sample_ns;     /* what a sample costs, with the kernel's part */
     uint64_t switch_count;
+    uint64_t long_count;     /* of waits that were written without a sample, as they were long */
+    unsigned long_few_count; /* spans with few */
+    uint64_t long_least_ns;  /* shorter ones are not: there would be too many; 0: any may be */
     uint64_t gap_count; /* switches since the last sample that stands for some, with its own, and
                          * without those of samples that stand for themselves alone */
     uint64_t draw_count;
@@ -58,6 +65,9 @@ static inline uint32_t wait_rate_period(const struct wait_rate *rate)
 {
     return rate->period;
 }
+
+/* Of a switch: from which length on its wait stands for itself alone, in ns; 0: always. */
+uint64_t wait_rate_long_ns(const struct wait_rate *rate, uint64_t time_ns);
 
 static inline void wait_rate_count(struct wait_rate *rate)
 {

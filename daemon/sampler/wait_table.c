@@ -40,7 +40,7 @@ struct tracked {
     uint32_t wait;       /* that is open; 0: none */
     uint32_t account;
     uint32_t cpu_index; /* where it runs */
-    uint32_t period;    /* of sampling, at the last switch away from it */
+    uint64_t long_ns;   /* as in struct wait_switch, of the last one */
     enum state state;
     bool is_hashed; /* it is found by its tid; one that has ended, until another has the tid: what
                      * it does on its way out is not told */
@@ -222,7 +222,7 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum sta
     thread->since_ns = time_ns;
     thread->wait = 0;
     thread->is_there = false;
-    thread->period = 1;
+    thread->long_ns = 0;
     thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
     if (table->blind_count > 0 && state != STATE_ASSUMED) {
         thread->losses = UINT64_MAX;
@@ -349,8 +349,8 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     counts->counted_ns += length_ns;
     bool is_short = length_ns < table->config.min_wait_ns;
     bool is_sure = is_certain(table, thread);
-    bool is_long = length_ns >= WAIT_LONG_NS / thread->period;
-    if (is_sure && !is_short && !is_long && entry == NULL && thread->period > 1) {
+    bool is_long = length_ns >= thread->long_ns;
+    if (is_sure && !is_short && !is_long && entry == NULL) {
         counts->thinned_count++;
         counts->thinned_ns += length_ns;
         wait_estimate_skip(&thread->estimates[kind], length_ns);
@@ -359,6 +359,7 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     if (is_sure && !is_short && entry == NULL) {
         entry = wait_pool_take(table->waits);
         is_sure = entry != NULL;
+        counts->long_count += thread->long_ns > 0;
     }
     if (!is_sure || is_short) {
         *(is_sure ? &counts->short_count : &counts->uncertain_count) += 1;
@@ -415,7 +416,7 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
     thread->run.is_seen = true;
     enter_state(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
                 away->time_ns);
-    thread->period = away->period;
+    thread->long_ns = away->long_ns;
     thread->line.voluntary += away->kind == WAIT_BLOCKED;
     thread->line.involuntary += away->kind == WAIT_PREEMPTED;
     if (entry != NULL && entry->state == WAIT_BEGUN) {

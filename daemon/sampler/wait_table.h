@@ -19,10 +19,6 @@
 
 #define WAIT_THREADS_MAX CAPACITY((uint32_t)65536)
 
-/* A wait of this length, divided by the period of sampling, or more, stands for no others: a few
- * such would decide about the sum. Each is handed out, with or without an origin. */
-#define WAIT_LONG_NS UINT64_C(1000000000)
-
 /* Waits of a kind that ended on a CPU, or were open at the end: counted = all that were handed out,
  * once each, + short + uncertain + held + thinned. */
 struct wait_counts {
@@ -35,7 +31,8 @@ struct wait_counts {
     uint64_t held_ns;       /* ended, and the origin comes yet: what they stand for */
     uint64_t thinned_count; /* not sampled, and others stand for them */
     uint64_t thinned_ns;
-    double variance; /* of the sum of what they stand for, in ns^2 */
+    uint64_t long_count; /* handed out without an origin, as they were long */
+    double variance;     /* of the sum of what they stand for, in ns^2 */
 };
 
 struct wait_table;
@@ -83,7 +80,8 @@ struct wait_switch {
     enum wait_kind kind;
     uint64_t ticket;      /* 0: without a sample */
     uint64_t sampling_ns; /* what that took */
-    uint32_t period;      /* one switch in so many is sampled */
+    uint64_t long_ns;     /* a wait of this length or more stands for no others, and none for it: it
+                           * is handed out, with or without an origin; 0: each is, of any length */
 };
 /* A CPU (index into the source's) went over from a thread, or to one. */
 void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wait_switch *away);

@@ -55,6 +55,7 @@ struct waits_cpu {
     uint64_t lost_samples;
     bool is_counted; /* the switch that is under way */
     struct wait_rate rate;
+    uint64_t long_count; /* of waits that ended here, as far as `rate` knows */
     /* Its switch records were off lately, or are: between these times all of it is passed over. */
     uint64_t off_from_ns;
     uint64_t off_to_ns;
@@ -425,7 +426,7 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
             .kind = record->context_switch.preempted ? WAIT_PREEMPTED : WAIT_BLOCKED,
             .ticket = is_begun ? cpu->ticket : 0,
             .sampling_ns = is_begun && record->time_ns > time_ns ? record->time_ns - time_ns : 0,
-            .period = wait_rate_period_at(&cpu->rate, time_ns),
+            .long_ns = wait_rate_long_ns(&cpu->rate, time_ns),
         };
         wait_table_out(waits->table, cpu_index, &away);
         count_switch(waits, cpu);
@@ -574,6 +575,17 @@ void waits_hold(struct waits *waits, size_t cpu_index, uint64_t from_ns, uint64_
     }
 }
 
+static void tell_long(struct waits *waits, size_t cpu_index)
+{
+    struct waits_cpu *cpu = &waits->cpus[cpu_index];
+    uint64_t count = 0;
+    for (size_t kind = 0; kind < WAIT_KINDS; kind++) {
+        count += wait_table_counts(waits->table, cpu_index, (enum wait_kind)kind).long_count;
+    }
+    cpu->rate.long_count += count - cpu->long_count;
+    cpu->long_count = count;
+}
+
 void waits_adapt(struct waits *waits, uint64_t time_ns)
 {
     const uint64_t records_ns = waits->switch_count * WAIT_RATE_SWITCH_OWN_NS;
@@ -584,6 +596,7 @@ void waits_adapt(struct waits *waits, uint64_t time_ns)
         if (waits->cpus[i].off_to_ns == UINT64_MAX) {
             continue; /* it has no switches to be counted */
         }
+        tell_long(waits, i);
         if (wait_rate_adapt(rate, time_ns, samples_ns, waits->sample_count)) {
             const uint64_t from_ns = clock_ns(CLOCK_BOOTTIME);
             is_due = true;

@@ -93,6 +93,37 @@ TEST(draws_its_period_anew)
     assert_int_equal(wait_rate_period(&rate), 1);
 }
 
+/* Of ten thousand threads that wait for 50 ms each, nearly every wait is long; few may be written.
+ */
+TEST(writes_no_more_long_waits_than_half_of_what_it_may_sample)
+{
+    struct wait_rate rate;
+    uint64_t time_ns = SECOND;
+    uint64_t long_count = 0;
+    (void)state;
+    wait_rate_init(&rate, 3, 1000);
+    (void)wait_rate_adapt(&rate, time_ns, 0, 0);
+    for (size_t span = 0; span < 50; span++) {
+        time_ns += WAIT_RATE_SPAN_NS;
+        const bool is_written = wait_rate_long_ns(&rate, time_ns) <= 50 * SECOND / 1000;
+        rate.switch_count = 2000;
+        rate.long_count = is_written ? 1900 : 0;
+        long_count += rate.long_count;
+        (void)wait_rate_adapt(&rate, time_ns, 0, 0);
+    }
+    /* One span in 17, and the first. */
+    assert_in_range(long_count, 1, 4 * 1900);
+    /* Where there are few, each is written again. */
+    for (size_t span = 0; span < 40; span++) {
+        time_ns += WAIT_RATE_SPAN_NS;
+        rate.switch_count = 2000;
+        (void)wait_rate_adapt(&rate, time_ns, 0, 0);
+    }
+    assert_true(wait_rate_long_ns(&rate, time_ns) <= SECOND / 10);
+    rate.period = rate.period_before = 1;
+    assert_int_equal(wait_rate_long_ns(&rate, time_ns), 0);
+}
+
 /* Records are given up before a span is over, and what was seen until then counts. */
 TEST(keeps_its_period_over_a_time_without_records)
 {

@@ -8,8 +8,9 @@
 #include "unit_test.h"
 #include "wait_table.h"
 
-#define START 1000
-#define CPUS  2
+#define START   1000
+#define CPUS    2
+#define LONG_NS UINT64_C(1000000000) /* divided by a period of sampling */
 
 static uint32_t account_of_pid(int32_t pid, uint64_t time_ns, void *userdata)
 {
@@ -70,7 +71,7 @@ static void go_out(struct wait_table *table, size_t cpu, int32_t pid, int32_t ti
                        .time_ns = time_ns,
                        .kind = kind,
                        .ticket = ticket,
-                       .period = period,
+                       .long_ns = period == 1 ? 0 : LONG_NS / period,
                    });
 }
 
@@ -524,11 +525,11 @@ STORY(lets_long_waits_stand_for_themselves)
     uint64_t ticket = wait_table_begin(table, 7);
     assert_true(wait_table_resolve(table, ticket, &origin));
     go_out(table, 0, 5, 5, 2000, WAIT_BLOCKED, ticket, 7);
-    wait_table_in(table, 0, 5, 5, 2000 + WAIT_LONG_NS);
-    go_out(table, 0, 5, 5, 5 * WAIT_LONG_NS, WAIT_BLOCKED, 0, 7);
-    wait_table_in(table, 0, 5, 5, 6 * WAIT_LONG_NS);
-    go_out(table, 0, 5, 5, 7 * WAIT_LONG_NS, WAIT_BLOCKED, 0, 7);
-    wait_table_in(table, 0, 5, 5, 7 * WAIT_LONG_NS + 50);
+    wait_table_in(table, 0, 5, 5, 2000 + LONG_NS);
+    go_out(table, 0, 5, 5, 5 * LONG_NS, WAIT_BLOCKED, 0, 7);
+    wait_table_in(table, 0, 5, 5, 6 * LONG_NS);
+    go_out(table, 0, 5, 5, 7 * LONG_NS, WAIT_BLOCKED, 0, 7);
+    wait_table_in(table, 0, 5, 5, 7 * LONG_NS + 50);
     const struct wait *wait = wait_table_next(table, 0);
     assert_int_equal(wait->others_ns, 0);
     assert_int_equal(wait_table_release(table, wait), 9);
@@ -540,6 +541,7 @@ STORY(lets_long_waits_stand_for_themselves)
     struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
     assert_int_equal(counts.thinned_count, 1);
     assert_int_equal(counts.thinned_ns, 50);
+    assert_int_equal(counts.long_count, 1);
     assert_true(counts.variance == 0);
 }
 
