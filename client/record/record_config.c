@@ -57,10 +57,22 @@ static bool add_copy(cJSON *tree, const char *member, const cJSON *value)
     return true;
 }
 
-/* What a config says of them goes before --wall. */
-static bool has_waits(const cJSON *tree)
+/* What a config says of waits goes before --wall, and --min-wait over it. */
+static bool apply_waits(cJSON *tree, const struct record_request *request)
 {
-    return cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(tree, "off_cpu"));
+    cJSON *waits = cJSON_GetObjectItemCaseSensitive(tree, "off_cpu");
+    if (!request->has_waits && request->min_wait_us == 0) {
+        return true;
+    }
+    if (!cJSON_IsObject(waits)) {
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, "off_cpu");
+        waits = cJSON_AddObjectToObject(tree, "off_cpu");
+    }
+    if (waits != NULL && request->min_wait_us > 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(waits, "min_wait_us");
+        return cJSON_AddNumberToObject(waits, "min_wait_us", (double)request->min_wait_us) != NULL;
+    }
+    return waits != NULL;
 }
 
 static bool apply_options(cJSON *tree, const struct record_request *request, pid_t child)
@@ -84,11 +96,8 @@ static bool apply_options(cJSON *tree, const struct record_request *request, pid
             return false;
         }
     }
-    if (request->has_waits && !has_waits(tree)) {
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, "off_cpu");
-        if (cJSON_AddObjectToObject(tree, "off_cpu") == NULL) {
-            return false;
-        }
+    if (!apply_waits(tree, request)) {
+        return false;
     }
     if (request->events != NULL) {
         cJSON_DeleteItemFromObjectCaseSensitive(tree, "events");

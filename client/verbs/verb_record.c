@@ -44,6 +44,7 @@ static const struct verb_option options[] = {
     OPTION_NO_KERNEL,
     OPTION_EVENTS,
     OPTION_WALL,
+    OPTION_MIN_WAIT,
     {0, "names", NULL,
      "have Java and .NET that run write maps of the code\nthat they make, and CMD's runtimes from "
      "their start",

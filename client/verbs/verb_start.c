@@ -41,6 +41,7 @@ static const struct verb_option options[] = {
     OPTION_NO_KERNEL,
     OPTION_EVENTS,
     OPTION_WALL,
+    OPTION_MIN_WAIT,
     OPTION_CONFIG,
     OPTION_JSON(RECORD_AT(is_json)),
     OPTION_SOCKET(RECORD_AT(socket_path)),

@@ -27,10 +27,12 @@ struct record_request {
     bool whole_machine;
     bool kernel_stacks; /* asked for; neither: as the config says, else they are recorded */
     bool no_kernel_stacks;
-    bool has_waits;      /* of threads, beside the clock */
-    bool is_native;      /* without packets for Perfetto */
-    bool shows_books;    /* of each CPU */
-    bool is_json;        /* the result is one JSON object */
+    bool has_waits; /* of threads, beside the clock */
+    uint64_t
+        min_wait_us;  /* shorter ones are summed alone, and has_waits is meant; 0: the config's */
+    bool is_native;   /* without packets for Perfetto */
+    bool shows_books; /* of each CPU */
+    bool is_json;     /* the result is one JSON object */
     bool ignores_status; /* of the command: record ends with its own */
     bool names_code;     /* has runtimes name the code that they make */
     bool is_opened;      /* the recording is to be shown afterwards, which the verb does */
@@ -79,6 +81,8 @@ int record_session_create(struct profctl *conn, const char *config, bool is_deta
 option_take_fn target_take_list, target_take_name;
 /* The same for events beside the clock. */
 option_take_fn event_take_list;
+/* A time for uint64_t `min_wait_us`. */
+option_take_fn wait_take_least;
 
 /* Options of perf record, and what is done in their place. */
 extern const struct option_elsewhere record_perf_options[];
@@ -118,6 +122,11 @@ extern const struct option_elsewhere record_perf_options[];
     {                                                                                              \
         0, "wall", NULL, "also what threads wait for, and for how long", options_flag,             \
             RECORD_AT(has_waits), 0                                                                \
+    }
+#define OPTION_MIN_WAIT                                                                            \
+    {                                                                                              \
+        0, "min-wait", "TIME", "the same, but waits below 100us, 1ms summed alone",                \
+            wait_take_least, RECORD_AT(min_wait_us), 0                                             \
     }
 #define TARGET_OPTION(letter, name, argument, help, take)                                          \
     {                                                                                              \
