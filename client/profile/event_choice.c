@@ -186,8 +186,9 @@ static int refuse(const struct profile *profile, const char *wanted, struct faul
                        input->damaged ? "is damaged at" : "ends within the record at",
                        input->size_bytes);
     }
-    return fault_set(reterr, ESRCH, "the recording has no event '%s'; it has %s%s", wanted, text,
-                     cut);
+    const bool is_wait = strcmp(wanted, "off-cpu") == 0 || strcmp(wanted, "preempted") == 0;
+    return fault_set(reterr, ESRCH, "the recording has no event '%s'; it has %s%s%s", wanted, text,
+                     is_wait ? ": record --wall records what threads wait for" : "", cut);
 }
 
 /* The value of a sample, of one of these sessions; 0: it is of another event. */

@@ -113,6 +113,9 @@ static int add_event(const struct command_line *line, char *name, cJSON **events
         return options_refuse(
             line, "-e '%s': a whole number stands behind ':' (a period) or '@' (Hz)", whole);
     }
+    if (strcmp(name, "off-cpu") == 0 || strcmp(name, "preempted") == 0) {
+        return options_refuse(line, "-e %s: --wall records what threads wait for", name);
+    }
     if (*events == NULL) {
         *events = cJSON_CreateArray();
     }

@@ -49,6 +49,7 @@ refused() {
     grep -qF -- "$1" "$WORK/out" || fail "$2: $(cat "$WORK/out")"
     [ ! -e "$WORK/q.fxt" ] || fail "$2: something is recorded"
 }
+refused "off-cpu: --wall records what threads wait for" off-cpu 2
 refused "'instruction' is no event; did you mean 'instructions'?" cs+instruction 2
 refused "is one that stands there already" cs+page-faults,faults 2
 refused "is empty; a name of 1 to 63 bytes is allowed" cs+ 2

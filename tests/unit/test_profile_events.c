@@ -210,7 +210,8 @@ TEST(says_that_a_recording_without_an_event_is_cut_off)
     assert_null(load_event(recording, "off-cpu", &fault));
     assert_int_equal(fault.code, ESRCH);
     (void)snprintf(expected, sizeof expected,
-                   "recording: the recording has no event 'off-cpu'; it has cpu-clock; but it ends "
+                   "recording: the recording has no event 'off-cpu'; it has cpu-clock: record "
+                   "--wall records what threads wait for; but it ends "
                    "within the record at byte %zu, and what stood behind that is not known",
                    whole_bytes);
     assert_string_equal(fault.text, expected);
