@@ -121,14 +121,15 @@ static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t span_ns)
         rate->since_ns = time_ns;
         rate->switch_count = rate->long_count = 0;
     }
-    if (time_ns < rate->since_ns + span_ns) {
+    const uint64_t passed_ns = time_ns > rate->since_ns ? time_ns - rate->since_ns : 0;
+    if (passed_ns == 0 || passed_ns < span_ns) {
         return;
     }
-    const uint64_t switches_hz = rate->switch_count * NS_PER_S / (time_ns - rate->since_ns);
+    const uint64_t switches_hz = rate->switch_count * NS_PER_S / passed_ns;
     const uint64_t max_hz = samples_max_hz(rate, switches_hz);
     const uint64_t least = (switches_hz + max_hz - 1) / max_hz;
     rate->period_least = (uint32_t)min_u64(least, PERIOD_LEAST_MAX);
-    bound_long(rate, max_hz, time_ns - rate->since_ns);
+    bound_long(rate, max_hz, passed_ns);
     rate->since_ns = time_ns;
     rate->switch_count = 0;
 }

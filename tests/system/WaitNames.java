@@ -15,7 +15,7 @@ import java.nio.file.Paths;
  * less its CPU time, "wall_ns" of all together, and "from_s", the time since the machine's boot at which that began.
  */
 public class WaitNames {
-    static final long NAP_MS = 20;
+    static final long NAP_MS = 50; // beside it what a sample takes is little
 
     static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 

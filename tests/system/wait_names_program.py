@@ -10,7 +10,7 @@ import select
 import sys
 import time
 
-NAP_S = 0.02
+NAP_S = 0.05  # beside it what a sample takes is little
 
 
 def idle_ns():
