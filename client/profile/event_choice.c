@@ -186,7 +186,8 @@ static int refuse(const struct profile *profile, const char *wanted, struct faul
                        input->damaged ? "is damaged at" : "ends within the record at",
                        input->size_bytes);
     }
-    const bool is_wait = strcmp(wanted, "off-cpu") == 0 || strcmp(wanted, "preempted") == 0;
+    const bool is_wait =
+        strcmp(wanted, PROFILE_EVENT_OFF_CPU) == 0 || strcmp(wanted, PROFILE_EVENT_PREEMPTED) == 0;
     return fault_set(reterr, ESRCH, "the recording has no event '%s'; it has %s%s%s", wanted, text,
                      is_wait ? ": record --wall records what threads wait for" : "", cut);
 }

@@ -211,7 +211,7 @@ static void estimated_follower(const struct profile *profile, FILE *file)
 {
     cleanup_(freep) char *leader = books_print_leader(profile->books_json, profile->event.name);
     const uint64_t counted = sum_of(profile, "counted");
-    if (percent_of(profile_total(profile), counted) >= 100 - DOUBT_PERCENT) {
+    if (leader == NULL || percent_of(profile_total(profile), counted) >= 100 - DOUBT_PERCENT) {
         return;
     }
     (void)fputs("what the samples stand for is an estimate whose error is not known: what a task "

@@ -12,24 +12,30 @@
  * not change what the next short ones stand for. Where a power ends is drawn for each wait: else
  * waits just below an end would be in another class whenever a sample makes them longer.
  *
- * A sample comes at any moment, so what is owed when it comes is 0 on average. Pure.
+ * A sample comes at any moment, so what is owed when it comes is 0 on average: but only of waits
+ * that are sampled again and again. Of threads that are sampled once at the most some stand for
+ * more than they have, and make up for others that are not sampled at all. So a class is corrected
+ * from a number of samples on. Pure.
  */
 
 #include <stdint.h>
 
 #define WAIT_ESTIMATE_CLASSES   8
 #define WAIT_ESTIMATE_FIRST_NS  UINT64_C(4096) /* at least, the end of the first class */
+#define WAIT_ESTIMATE_SAMPLES   16             /* from which on a class is corrected */
 #define WAIT_ESTIMATE_SPREAD    8              /* samples over which a difference is made up for */
 #define WAIT_ESTIMATE_RISE_MOST 3              /* times what a sample stands for by its length */
 
 struct wait_estimate {
-    /* What waits without a sample took, less what samples have stood for. */
-    int64_t owed_ns[WAIT_ESTIMATE_CLASSES];
+    struct wait_class {
+        int64_t owed_ns; /* what waits without a sample took, less what samples have stood for */
+        uint32_t sample_count; /* up to WAIT_ESTIMATE_SAMPLES, and until then nothing is owed */
+    } classes[WAIT_ESTIMATE_CLASSES];
     uint64_t draw;
 };
 
-/* What is owed to waits of that length. */
-static inline int64_t *wait_estimate_owed(struct wait_estimate *estimate, uint64_t length_ns)
+static inline struct wait_class *wait_estimate_class(struct wait_estimate *estimate,
+                                                     uint64_t length_ns)
 {
     unsigned class = 0;
     estimate->draw += UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: a sequence without gaps */
@@ -39,12 +45,13 @@ static inline int64_t *wait_estimate_owed(struct wait_estimate *estimate, uint64
         end_ns *= 4;
         class ++;
     }
-    return &estimate->owed_ns[class];
+    return &estimate->classes[class];
 }
 
 static inline void wait_estimate_skip(struct wait_estimate *estimate, uint64_t length_ns)
 {
-    *wait_estimate_owed(estimate, length_ns) += (int64_t)length_ns;
+    struct wait_class *class = wait_estimate_class(estimate, length_ns);
+    class->owed_ns += class->sample_count < WAIT_ESTIMATE_SAMPLES ? 0 : (int64_t)length_ns;
 }
 
 /* What a sampled wait stands for beside itself: `other_count` waits as long as this one without its
@@ -55,12 +62,16 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_
     if (other_count == 0) {
         return 0;
     }
-    int64_t *owed_ns = wait_estimate_owed(estimate, length_ns);
+    struct wait_class *class = wait_estimate_class(estimate, length_ns);
     const int64_t raw_ns = (int64_t)(length_ns * other_count);
     const int64_t rise_ns = raw_ns * WAIT_ESTIMATE_RISE_MOST;
     const int64_t fall_ns = raw_ns - raw_ns / 4;
-    int64_t more_ns = *owed_ns / WAIT_ESTIMATE_SPREAD;
+    if (class->sample_count < WAIT_ESTIMATE_SAMPLES) {
+        class->sample_count++;
+        return (uint64_t)raw_ns;
+    }
+    int64_t more_ns = class->owed_ns / WAIT_ESTIMATE_SPREAD;
     more_ns = more_ns > rise_ns ? rise_ns : more_ns < -fall_ns ? -fall_ns : more_ns;
-    *owed_ns -= raw_ns + more_ns;
+    class->owed_ns -= raw_ns + more_ns;
     return (uint64_t)(raw_ns + more_ns);
 }

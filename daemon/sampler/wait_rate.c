@@ -15,15 +15,16 @@
 
 #include "extremes.h"
 
-#define NS_PER_S         UINT64_C(1000000000)
-#define LEAST_PART       4    /* of the allowance, for samples */
-#define OWN_DEFAULT_NS   4000 /* of the collector's time, for a sample, before that is known */
-#define OWN_SAMPLES      256  /* samples from which on it is */
-#define SPAN_LEAST_NS    UINT64_C(10000000)
-#define LONG_LEAST_MAX   (UINT64_C(3600) * NS_PER_S)
-#define LONG_SPANS       16          /* with few, until shorter ones are written again for a span */
-#define GAP_PERIODS_MAX  UINT64_C(3) /* a change makes it two */
-#define PERIOD_LEAST_MAX UINT64_C(2728) /* half as long again is WAIT_RATE_PERIOD_MAX at most */
+#define NS_PER_S        UINT64_C(1000000000)
+#define LEAST_PART      4    /* of the allowance, for samples */
+#define OWN_DEFAULT_NS  4000 /* of the collector's time, for a sample, before that is known */
+#define OWN_SAMPLES     256  /* samples from which on it is */
+#define SPAN_LEAST_NS   UINT64_C(10000000)
+#define LONG_LEAST_MAX  (UINT64_C(3600) * NS_PER_S)
+#define LONG_SPANS      16          /* with few, until shorter ones are written again for a span */
+#define GAP_PERIODS_MAX UINT64_C(3) /* a change makes it two */
+/* Half as long again is no longer than the longest. */
+#define PERIOD_LEAST_MAX (UINT64_C(2) * ((WAIT_RATE_PERIOD_MAX - 1) / 3))
 
 void wait_rate_init(struct wait_rate *rate, uint32_t cost_percent, uint32_t sample_max_hz)
 {

@@ -88,8 +88,7 @@ static inline void wait_rate_count(struct wait_rate *rate)
 uint32_t wait_rate_weigh(struct wait_rate *rate, uint64_t time_ns, bool woke_reader);
 
 /* `own_ns` is what `sample_count` samples have cost of the collector's time, without what records
- * did. Returns whether the
- * period is another one now. */
+ * did. Returns whether the period is another one now. */
 bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
                      uint64_t sample_count);
 

@@ -40,7 +40,8 @@ struct tracked {
     uint32_t wait;       /* that is open; 0: none */
     uint32_t account;
     uint32_t cpu_index; /* where it runs */
-    uint64_t long_ns;   /* as in struct wait_switch, of the last one */
+    uint32_t period;    /* as in struct wait_switch, of the last one; the next too */
+    uint64_t long_ns;
     enum state state;
     bool is_hashed; /* it is found by its tid; one that has ended, until another has the tid: what
                      * it does on its way out is not told */
@@ -222,6 +223,7 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum sta
     thread->since_ns = time_ns;
     thread->wait = 0;
     thread->is_there = false;
+    thread->period = 1;
     thread->long_ns = 0;
     thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
     if (table->blind_count > 0 && state != STATE_ASSUMED) {
@@ -350,6 +352,9 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     bool is_short = length_ns < table->config.min_wait_ns;
     bool is_sure = is_certain(table, thread);
     bool is_long = length_ns >= thread->long_ns;
+    if (is_sure && !is_short && !is_long) {
+        counts->variance += (double)length_ns * (double)length_ns * (thread->period - 1);
+    }
     if (is_sure && !is_short && !is_long && entry == NULL) {
         counts->thinned_count++;
         counts->thinned_ns += length_ns;
@@ -379,7 +384,6 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
         is_long ? 0 : wait_estimate_add(&thread->estimates[kind], own_ns, entry->factor - 1);
     thread->line.wanted |= entry->wait.has_origin ? entry->wait.origin.wanted : 0;
     counts->bare_count += !entry->is_awaited && !entry->wait.has_origin;
-    counts->variance += (double)wait_weight_ns(&entry->wait) * (double)entry->wait.others_ns;
     wait_pool_end(table->waits, entry, cpu_index);
 }
 
@@ -416,6 +420,7 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
     thread->run.is_seen = true;
     enter_state(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
                 away->time_ns);
+    thread->period = away->period;
     thread->long_ns = away->long_ns;
     thread->line.voluntary += away->kind == WAIT_BLOCKED;
     thread->line.involuntary += away->kind == WAIT_PREEMPTED;

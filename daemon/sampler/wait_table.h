@@ -32,7 +32,9 @@ struct wait_counts {
     uint64_t thinned_count; /* not sampled, and others stand for them */
     uint64_t thinned_ns;
     uint64_t long_count; /* handed out without an origin, as they were long */
-    double variance;     /* of the sum of what they stand for, in ns^2 */
+    /* Of the sum of what is handed out, if chance has one switch in so many sampled, in ns^2: by
+     * the lengths of all waits, which are known. */
+    double variance;
 };
 
 struct wait_table;
@@ -80,6 +82,7 @@ struct wait_switch {
     enum wait_kind kind;
     uint64_t ticket;      /* 0: without a sample */
     uint64_t sampling_ns; /* what that took */
+    uint32_t period;      /* one switch in so many is sampled */
     uint64_t long_ns;     /* a wait of this length or more stands for no others, and none for it: it
                            * is handed out, with or without an origin; 0: each is, of any length */
 };

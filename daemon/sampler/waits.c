@@ -426,6 +426,7 @@ static void take_switch(struct waits *waits, size_t cpu_index, const struct perf
             .kind = record->context_switch.preempted ? WAIT_PREEMPTED : WAIT_BLOCKED,
             .ticket = is_begun ? cpu->ticket : 0,
             .sampling_ns = is_begun && record->time_ns > time_ns ? record->time_ns - time_ns : 0,
+            .period = wait_rate_period_at(&cpu->rate, time_ns),
             .long_ns = wait_rate_long_ns(&cpu->rate, time_ns),
         };
         wait_table_out(waits->table, cpu_index, &away);

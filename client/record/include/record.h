@@ -27,16 +27,15 @@ struct record_request {
     bool whole_machine;
     bool kernel_stacks; /* asked for; neither: as the config says, else they are recorded */
     bool no_kernel_stacks;
-    bool has_waits; /* of threads, beside the clock */
-    uint64_t
-        min_wait_us;  /* shorter ones are summed alone, and has_waits is meant; 0: the config's */
-    bool is_native;   /* without packets for Perfetto */
-    bool shows_books; /* of each CPU */
-    bool is_json;     /* the result is one JSON object */
-    bool ignores_status; /* of the command: record ends with its own */
-    bool names_code;     /* has runtimes name the code that they make */
-    bool is_opened;      /* the recording is to be shown afterwards, which the verb does */
-    char **command;      /* NULL: none; ends with NULL */
+    bool has_waits;       /* of threads, beside the clock */
+    uint64_t min_wait_us; /* those that are shorter are summed alone; means has_waits; 0: none */
+    bool is_native;       /* without packets for Perfetto */
+    bool shows_books;     /* of each CPU */
+    bool is_json;         /* the result is one JSON object */
+    bool ignores_status;  /* of the command: record ends with its own */
+    bool names_code;      /* has runtimes name the code that they make */
+    bool is_opened;       /* the recording is to be shown afterwards, which the verb does */
+    char **command;       /* NULL: none; ends with NULL */
 };
 
 void record_request_done(struct record_request *request);
