@@ -195,18 +195,20 @@ def profctl(*arguments):
 
 
 def expect_whole(seed):
-    """A session like any other, of a program that ran while memory was short."""
+    """A session like any other, of a program that ran while memory was short. The one before it is there so that its files
+    have been read: on a busy machine a worker has no CPU for as long as a first sample waits."""
     path = os.path.join(FOLDER, "whole.fxt")
     busy = os.path.join(FOLDER, "busy%d" % seed)
-    profctl("record", "--no-kernel", "-F", "999", "-o", path, "--", busy, "--seconds", "0.4")
+    for _ in range(2):
+        profctl("record", "--no-kernel", "-F", "999", "-o", path, "--", busy, "--seconds", "0.4")
     report = json.loads(profctl("report", "--json", "-n", "0", path))
-    # On a slow machine the kernel and the loader have a tenth of so short a program.
+    # Where others have the CPUs it runs for a part of its time, of which the kernel and the loader have some milliseconds.
     spun = sum(row["self"] for row in report["rows"] if "fifths" in row["name"])
     unnamed = sum(row["self"] for row in report["rows"] if "+0x" in row["name"] or row["name"].startswith("["))
     unnamed -= sum(row["self"] for row in report["rows"] if row["name"] == "[kernel]")
     total = report["books"]["total"]
     assert total["dropped"] == 0 and total["lost"] == 0, total
-    assert spun > 50, report
+    assert report["samples"] > 20 and spun > 0.7 * report["samples"], report
     assert unnamed <= 0.05 * report["samples"], (unnamed, report)
     without_stack = report["stacks"].get("none", 0)
     assert report["stacks"]["complete"] >= 0.95 * (report["samples"] - without_stack), report["stacks"]
