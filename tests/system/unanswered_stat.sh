@@ -14,7 +14,17 @@ chmod 711 "$WORK"
 mkdir -p "$WORK/mnt/merged"
 # A machine without udev has none that users may open.
 mknod -m 666 "$WORK/fuse" c 10 229 2>/dev/null || skip "no device can be made"
-echo 'int main(void) { for (volatile long i = 0;; i++) { } }' >"$WORK/hog.c"
+# With --become PATH, a link to that path stands in the program's own place as soon as it has begun.
+cat >"$WORK/hog.c" <<'SOURCE'
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--become") == 0 && (unlink(argv[0]) != 0 || symlink(argv[2], argv[0]) != 0))
+        return 1;
+    for (volatile long i = 0;; i++) { }
+}
+SOURCE
 gcc -O1 -static -o "$WORK/hog" "$WORK/hog.c" || fail "no program"
 cp "$WORK/hog" "$WORK/mnt/merged/file"
 cp "$WORKLOADS/fuse_program" "$WORK/"
@@ -24,16 +34,13 @@ mount --bind "$1/fuse" /dev/fuse && exec nice -n 19 setpriv --reuid=4711 --regid
 SCRIPT
 install -d -o 4711 -g 4711 "$WORK/held" "$WORK/own"
 
-# lead_into_held: programs of that user, in whose places links to the folder stand soon after they have begun.
+# lead_into_held: programs of that user, in whose places links to the folder stand before the daemon looks at them.
 lead_into_held() {
     local program
     for program in "$WORK"/own/hog.{1..8}; do
         install -m 755 "$WORK/hog" "$program"
-        run_in_background nice -n 19 setpriv --reuid=4711 --regid=4711 --clear-groups "$program"
-        wait_until 5 test "/proc/$BACKGROUND_PID/exe" -ef "$program"
-        # Not `ln -f`: that looks at what the link leads to.
-        rm "$program"
-        ln -s "$WORK/held/nothing" "$program"
+        run_in_background nice -n 19 setpriv --reuid=4711 --regid=4711 --clear-groups "$program" --become "$WORK/held/nothing"
+        wait_until 5 test -L "$program" || fail "no link stands in the place of $program"
     done
 }
 
