@@ -75,25 +75,32 @@ expect_json "$WORK/books.json" "0 < ${waits}['standard_error_ns'] and abs(${wait
     "the sum is further off than it is said to be"
 
 echo "== the whole machine"
+ls -d /proc/[0-9]*/task/* >"$WORK/before" 2>/dev/null || true # some end meanwhile
 profctl start --wall -F 99 >/dev/null || fail "start"
 sleep 1
 profctl stop >/dev/null || fail "stop"
 profctl read -o "$WORK/m.fxt" >/dev/null || fail "read"
 profctl close || fail "close"
 profctl dump --json "$WORK/m.fxt" >"$WORK/dump" || fail "dump"
-python3 - "$WORK/dump" <<'EOF' || fail "threads of the machine"
+python3 - "$WORK/dump" "$WORK/before" "$daemon_pid" <<'EOF' || fail "threads of the machine"
 import json, os, sys
 lines = {}
 for text in open(sys.argv[1], encoding="utf-8"):
     record = json.loads(text)
     if record["record"] == "data" and record["name"] == "cpu-profilerd.threads":
         lines[record["value"]["tid"]] = record["value"]
-here = {int(tid) for pid in os.listdir("/proc") if pid.isdigit() and os.path.isdir(f"/proc/{pid}/task")
-        for tid in os.listdir(f"/proc/{pid}/task")}
-known = here & set(lines)
-print(f"{len(lines)} threads, {len(known)} of the {len(here)} that are here now; "
+def is_recorded(path):
+    try:
+        status = open(path + "/status", encoding="utf-8").read().split()
+    except OSError:
+        return False
+    # The daemon records neither itself nor its worker.
+    return status[status.index("State:") + 1] != "Z" and sys.argv[3] not in (status[status.index(t) + 1] for t in ("Tgid:", "PPid:"))
+there = {int(os.path.basename(path)) for path in open(sys.argv[2], encoding="utf-8").read().split() if is_recorded(path)}
+known = there & set(lines)
+print(f"{len(lines)} threads, {len(known)} of the {len(there)} that were there before and are now; "
       f"{sum(1 for l in lines.values() if l['blocked_ns'] == l['wall_ns'])} were blocked throughout")
-assert 1 in lines and len(known) > len(here) / 2
+assert 1 in lines and known == there, there - known
 assert any(l["blocked_ns"] == l["wall_ns"] for l in lines.values())
 for line in lines.values():
     assert line["wall_ns"] == sum(line[t] for t in ("running_ns", "waiting_ns", "blocked_ns", "unexplained_ns")), line
