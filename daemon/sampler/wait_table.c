@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Threads are an array with a free list, and are found by a hash of their tid. A thread whose tid
- * another has by now is found no more, but keeps its place for its line, until the table is full:
- * then the one that ended first gives way.
- *
  * Nothing is made up. A thread of which no record tells is in a state that is assumed: blocked
  * since the start, until its first record shows what it was. Where records of a CPU were lost, any
  * thread that was on no CPU may have had that one meanwhile, and a thread that was on that one may
@@ -12,46 +8,11 @@
  */
 #include "wait_table.h"
 
-#include "quota.h"
-#include "seeded_hash.h"
+#include "tracked_threads.h"
 #include "wait_estimate.h"
 #include "wait_pool.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#define BUCKETS     WAIT_THREADS_MAX /* a power of two */
-#define SHARE_PARTS 2
-
-enum state {
-    STATE_ASSUMED, /* blocked since the run began, unless its first record shows that it ran */
-    STATE_RUNNING,
-    STATE_BLOCKED,
-    STATE_PREEMPTED,
-    STATE_NEW, /* it began, and had no CPU yet */
-    STATE_ENDED,
-};
-
-struct tracked {
-    int32_t pid;
-    int32_t tid;
-    uint32_t next;       /* in its bucket */
-    uint32_t next_ended; /* after this one */
-    uint32_t wait;       /* that is open; 0: none */
-    uint32_t account;
-    uint32_t cpu_index; /* where it runs */
-    uint32_t period;    /* as in struct wait_switch, of the last one; the next too */
-    uint64_t long_ns;
-    enum state state;
-    bool is_hashed; /* it is found by its tid; one that has ended, until another has the tid: what
-                     * it does on its way out is not told */
-    bool is_there;  /* /proc had it at the end of the run */
-    uint64_t since_ns; /* it is in that state */
-    uint64_t losses;   /* of that CPU or, where it has none, of all, when the state began */
-    struct thread_run run;
-    struct thread_line line; /* of the runs that are over */
-    struct wait_estimate estimates[WAIT_KINDS];
-};
 
 struct cpu {
     bool is_blind;    /* its records are missing now */
@@ -62,18 +23,12 @@ struct cpu {
 
 struct wait_table {
     struct wait_table_config config;
-    struct quota living; /* threads, by account */
-    struct tracked *threads;
+    struct tracked_threads threads;
     struct wait_pool *waits;
-    uint32_t *buckets;
-    uint32_t thread_count; /* places that were ever used, with 0, which is none */
-    uint32_t first_ended;  /* threads that ended, and keep their place */
-    uint32_t last_ended;
     uint64_t losses; /* of all CPUs */
     size_t blind_count;
     uint64_t start_ns;
     bool is_running;
-    struct wait_thread_counts counts;
     struct cpu cpus[];
 };
 
@@ -84,40 +39,19 @@ struct wait_table *wait_table_new(const struct wait_table_config *config)
         return NULL;
     }
     table->config = *config;
-    table->living.max = WAIT_THREADS_MAX - 1;
-    table->living.parts = SHARE_PARTS;
-    table->threads = calloc(WAIT_THREADS_MAX, sizeof *table->threads);
     table->waits = wait_pool_new(config->cpu_count);
-    table->buckets = calloc(BUCKETS, sizeof *table->buckets);
-    table->thread_count = 1;
-    bool ok = table->threads != NULL && table->waits != NULL && table->buckets != NULL;
-    return ok ? table : wait_table_free(table);
+    bool has_threads = tracked_threads_init(&table->threads);
+    return has_threads && table->waits != NULL ? table : wait_table_free(table);
 }
 
 struct wait_table *wait_table_free(struct wait_table *table)
 {
     if (table != NULL) {
-        free(table->threads);
+        tracked_threads_done(&table->threads);
         (void)wait_pool_free(table->waits);
-        free(table->buckets);
         free(table);
     }
     return NULL;
-}
-
-static uint32_t *bucket_of(struct wait_table *table, int32_t tid)
-{
-    return &table->buckets[seeded_hash(&tid, sizeof tid) % BUCKETS];
-}
-
-static void unlink_thread(struct wait_table *table, struct tracked *thread)
-{
-    uint32_t *link = bucket_of(table, thread->tid);
-    while (&table->threads[*link] != thread) {
-        link = &table->threads[*link].next;
-    }
-    *link = thread->next;
-    thread->is_hashed = false;
 }
 
 /* ---- waits ---- */
@@ -153,7 +87,7 @@ static bool is_certain(const struct wait_table *table, const struct tracked *thr
     return thread->losses == losses_of(table, thread);
 }
 
-static uint64_t *sum_of(struct thread_sums *sums, enum state state)
+static uint64_t *sum_of(struct thread_sums *sums, enum thread_state state)
 {
     switch (state) {
     case STATE_RUNNING:
@@ -188,7 +122,7 @@ static uint64_t within_run(const struct wait_table *table, uint64_t time_ns)
     return time_ns < table->start_ns ? table->start_ns : time_ns;
 }
 
-static void enter_state(struct wait_table *table, struct tracked *thread, enum state state,
+static void enter_state(struct wait_table *table, struct tracked *thread, enum thread_state state,
                         uint64_t time_ns)
 {
     time_ns = within_run(table, time_ns);
@@ -215,7 +149,7 @@ static void correct_assumption(struct tracked *thread, size_t cpu_index)
 }
 
 /* What is assumed is so since the run began, when nothing had been lost. */
-static void begin_run(struct wait_table *table, struct tracked *thread, enum state state,
+static void begin_run(struct wait_table *table, struct tracked *thread, enum thread_state state,
                       uint64_t time_ns)
 {
     thread->run = (struct thread_run){.from_ns = time_ns};
@@ -231,45 +165,14 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum sta
     }
 }
 
-/* A place for a thread; NULL: there is none. */
-static struct tracked *take_thread(struct wait_table *table, uint32_t account)
-{
-    if (!quota_take(&table->living, account, 1)) {
-        table->counts.refused++;
-        return NULL;
-    }
-    if (table->thread_count < WAIT_THREADS_MAX) {
-        return &table->threads[table->thread_count++];
-    }
-    /* Fewer live than there are places, so another has ended. */
-    struct tracked *ended = &table->threads[table->first_ended];
-    table->first_ended = ended->next_ended;
-    table->counts.forgotten++;
-    if (ended->is_hashed) {
-        unlink_thread(table, ended);
-    }
-    return ended;
-}
-
 static struct tracked *add_thread(struct wait_table *table, int32_t pid, int32_t tid,
-                                  enum state state, uint64_t time_ns)
+                                  enum thread_state state, uint64_t time_ns)
 {
     uint32_t account = table->config.account(pid, time_ns, table->config.userdata);
-    struct tracked *thread = take_thread(table, account);
-    if (thread == NULL) {
-        return NULL;
+    struct tracked *thread = tracked_threads_add(&table->threads, account, pid, tid);
+    if (thread != NULL) {
+        begin_run(table, thread, state, within_run(table, time_ns));
     }
-    uint32_t *bucket = bucket_of(table, tid);
-    *thread = (struct tracked){
-        .pid = pid,
-        .tid = tid,
-        .next = *bucket,
-        .account = account,
-        .is_hashed = true,
-        .line = {.pid = pid, .tid = tid},
-    };
-    begin_run(table, thread, state, within_run(table, time_ns));
-    *bucket = (uint32_t)(thread - table->threads);
     return thread;
 }
 
@@ -288,21 +191,13 @@ static void close_run(struct wait_table *table, struct tracked *thread, uint64_t
 /* The thread has gone; its line stays while there is room. */
 static void end_thread(struct wait_table *table, struct tracked *thread, uint64_t time_ns)
 {
-    const uint32_t place = (uint32_t)(thread - table->threads);
     if (thread->wait != 0) {
         wait_pool_drop(table->waits, wait_pool_get(table->waits, thread->wait), 0);
         thread->wait = 0;
     }
     close_run(table, thread, time_ns);
     thread->state = STATE_ENDED;
-    thread->next_ended = 0;
-    quota_give(&table->living, thread->account, 1);
-    if (table->first_ended == 0) {
-        table->first_ended = place;
-    } else {
-        table->threads[table->last_ended].next_ended = place;
-    }
-    table->last_ended = place;
+    tracked_threads_end(&table->threads, thread);
 }
 
 /* Another has the tid of a thread, which may have ended unseen: when, is not known. */
@@ -312,20 +207,14 @@ static void replace_thread(struct wait_table *table, struct tracked *thread, uin
         thread->losses = UINT64_MAX;
         end_thread(table, thread, time_ns);
     }
-    unlink_thread(table, thread);
+    tracked_threads_unlink(&table->threads, thread);
 }
 
 /* The thread of a tid. One of another process had the tid before, and has gone unseen. */
 static struct tracked *find_thread(struct wait_table *table, int32_t pid, int32_t tid,
                                    uint64_t time_ns)
 {
-    struct tracked *thread = NULL;
-    for (uint32_t i = *bucket_of(table, tid); i != 0; i = table->threads[i].next) {
-        if (table->threads[i].tid == tid) {
-            thread = &table->threads[i];
-            break;
-        }
-    }
+    struct tracked *thread = tracked_threads_find(&table->threads, tid);
     if (thread != NULL && thread->pid != pid) {
         replace_thread(table, thread, time_ns);
         thread = NULL;
@@ -445,7 +334,7 @@ static void end_open_wait(struct wait_table *table, struct tracked *thread, size
 static struct tracked *running_on(struct wait_table *table, size_t cpu_index)
 {
     const uint32_t place = table->cpus[cpu_index].running;
-    struct tracked *thread = &table->threads[place];
+    struct tracked *thread = &table->threads.all[place];
     bool does_run = place != 0 && thread->state == STATE_RUNNING && thread->cpu_index == cpu_index;
     return does_run ? thread : NULL;
 }
@@ -458,7 +347,7 @@ static void replace_running(struct wait_table *table, size_t cpu_index,
     if (before != NULL && before != thread) {
         before->losses = UINT64_MAX;
     }
-    table->cpus[cpu_index].running = (uint32_t)(thread - table->threads);
+    table->cpus[cpu_index].running = tracked_threads_place(&table->threads, thread);
 }
 
 void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
@@ -521,13 +410,13 @@ void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, ui
     if (before != NULL && before->pid == pid) {
         end_thread(table, before, time_ns); /* it has the leader's tid now, and no record says so */
     }
-    unlink_thread(table, thread);
+    tracked_threads_unlink(&table->threads, thread);
     thread = add_thread(table, pid, pid, STATE_RUNNING, time_ns);
     if (thread != NULL) {
         thread->run.is_seen = true;
         thread->cpu_index = (uint32_t)cpu_index;
         thread->losses = table->cpus[cpu_index].losses;
-        table->cpus[cpu_index].running = (uint32_t)(thread - table->threads);
+        table->cpus[cpu_index].running = tracked_threads_place(&table->threads, thread);
     }
 }
 
@@ -577,20 +466,21 @@ void wait_table_start(struct wait_table *table, uint64_t time_ns)
         table->cpus[i].is_blind = false;
         table->cpus[i].running = 0;
     }
-    for (uint32_t i = 1; i < table->thread_count; i++) {
-        struct tracked *thread = &table->threads[i];
+    for (uint32_t i = 1; i < table->threads.end; i++) {
+        struct tracked *thread = &table->threads.all[i];
         if (thread->state != STATE_ENDED) {
             begin_run(table, thread, STATE_ASSUMED, time_ns);
         } else if (thread->is_hashed) {
-            unlink_thread(table, thread); /* another may have got the tid in the pause */
+            /* Another may have got the tid in the pause. */
+            tracked_threads_unlink(&table->threads, thread);
         }
     }
 }
 
 void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_ns)
 {
-    for (uint32_t i = 1; i < table->thread_count; i++) {
-        struct tracked *thread = &table->threads[i];
+    for (uint32_t i = 1; i < table->threads.end; i++) {
+        struct tracked *thread = &table->threads.all[i];
         const struct thread_run *run = &thread->run;
         if (thread->state == STATE_ENDED) {
             continue;
@@ -633,14 +523,17 @@ struct wait_counts wait_table_counts(const struct wait_table *table, size_t cpu_
 
 struct wait_thread_counts wait_table_thread_counts(const struct wait_table *table)
 {
-    return table->counts;
+    return (struct wait_thread_counts){
+        .refused = table->threads.refused_count,
+        .forgotten = table->threads.forgotten_count,
+    };
 }
 
 bool wait_table_line(const struct wait_table *table, uint32_t *place, struct thread_line *ret)
 {
-    while (++*place < table->thread_count) {
-        if (table->threads[*place].line.has_runs) {
-            *ret = table->threads[*place].line;
+    while (++*place < table->threads.end) {
+        if (table->threads.all[*place].line.has_runs) {
+            *ret = table->threads.all[*place].line;
             return true;
         }
     }

@@ -9,15 +9,12 @@
  * thread.
  */
 
-#include "capacity.h"
 #include "thread_line.h"
 #include "wait.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define WAIT_THREADS_MAX CAPACITY((uint32_t)65536)
 
 /* Waits of a kind that ended on a CPU, or were open at the end: counted = all that were handed out,
  * once each, + short + uncertain + held + thinned. */

@@ -5,6 +5,7 @@
  * says, or is counted as uncertain where records are missing; the counts of waits add up; and the
  * threads' books close in each story.
  */
+#include "tracked_threads.h"
 #include "unit_test.h"
 #include "wait_table.h"
 
@@ -549,25 +550,25 @@ STORY(lets_long_waits_stand_for_themselves)
 STORY(leaves_places_to_other_accounts_and_reuses_those_of_the_dead)
 {
     struct wait_table *table = *state;
-    for (uint32_t i = 0; i < WAIT_THREADS_MAX; i++) {
+    for (uint32_t i = 0; i < TRACKED_THREADS_MAX; i++) {
         wait_table_fork(table, 100000, (int32_t)(100000 + i), 1100);
     }
     uint64_t refused = wait_table_thread_counts(table).refused;
-    assert_true(refused >= WAIT_THREADS_MAX / 2 && refused < WAIT_THREADS_MAX / 2 + 8);
+    assert_true(refused >= TRACKED_THREADS_MAX / 2 && refused < TRACKED_THREADS_MAX / 2 + 8);
     /* One account in 4,096 shares the part of the first (quota.h). */
     wait_table_fork(table, 5, 5, 1200);
     const uint64_t refused_then = wait_table_thread_counts(table).refused;
     const int32_t other = refused_then == refused ? 5 : 6;
-    for (uint32_t i = 1; i < WAIT_THREADS_MAX; i++) {
+    for (uint32_t i = 1; i < TRACKED_THREADS_MAX; i++) {
         wait_table_fork(table, other, (int32_t)i, 1200);
         wait_table_in(table, 0, other, (int32_t)i, 1200);
         wait_table_exit(table, 0, other, (int32_t)i, 1300);
     }
     struct wait_thread_counts counts = wait_table_thread_counts(table);
     assert_int_equal(counts.refused, refused_then);
-    assert_true(counts.forgotten >= WAIT_THREADS_MAX / 2 - 8);
+    assert_true(counts.forgotten >= TRACKED_THREADS_MAX / 2 - 8);
     wait_table_stop(table, 2000, UINT64_MAX);
-    expect_line(table, (int32_t)WAIT_THREADS_MAX - 1, 100, 100, 0, 0);
+    expect_line(table, (int32_t)TRACKED_THREADS_MAX - 1, 100, 100, 0, 0);
 }
 
 /* What has ended on a CPU, added to what was handed out. */
