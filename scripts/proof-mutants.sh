@@ -27,7 +27,7 @@ pure=(
     daemon/process/process_{mappings,notes,shares,table,threads}.c
     daemon/stack/*.c
     daemon/trace/*.c
-    daemon/sampler/{deferred_match,deferred_write,drain,proc_feed,resolver,sideband,sideband_feed,sink,waiting_samples}.c
+    daemon/sampler/{deferred_match,deferred_write,drain,proc_feed,resolver,sample_phases,sideband,sideband_feed,sink,switch_rings,waiting_samples}.c
     common/{cpu_list,fault,json,quota,seeded_hash,utf8,varlink}.c
     client/profile/*.c
     client/report/report.c

@@ -8,22 +8,17 @@
  * Some sideband records are applied, in the order of their time; then the samples up to that time
  * are handled CPU by CPU, each by the state of its own time. This repeats up to the horizon. Newer
  * samples stay in their rings and newer sideband stays queued until the next round. No call waits.
- *
- * A sample is handled in two phases: resolver.c finds out whose it is and unwinds it, and sink.c
- * writes it. One that lacks a table or a reading of /proc waits, and is resolved again when that
- * has come. Handling a sample logs nothing and allocates nothing, except once a second for the
- * request of an unknown process. Every failure is counted.
+ * A sample that lacks something is held by sample_phases.c.
  */
 #include "drain.h"
 
 #include "capacity.h"
 #include "cleanup.h"
-#include "resolver.h"
+#include "sample_phases.h"
 #include "sideband_feed.h"
 #include "sink.h"
 #include "user_stack.h"
 #include "wait_rate.h"
-#include "waiting_samples.h"
 #include "waits.h"
 
 #include <string.h>
@@ -31,21 +26,11 @@
 #define PUBLISH_BYTES    ((size_t)65536)
 #define CACHE_LINE_BYTES 64
 #define PREFETCH_BYTES   3072 /* chain, registers, and what most stacks need of their copy */
-#define RETRIES_MAX      1024 /* held samples that are tried again in one round */
-#define STEPS_MAX        ((size_t)128 * RETRIES_MAX) /* or looked at */
-#define RETRY_FRAMES_MAX 65536       /* addresses that these look up: a stack may have 510 */
-#define EXPIRED_MAX      RETRIES_MAX /* samples that are waited for no longer, in one round */
 
 /* How far sideband is applied ahead of samples, in records: in a storm of mappings the process
  * table keeps the last few hundred of a process. */
 #define MERGED_MAX  ((size_t)128)
 #define WAITING_MAX ((size_t)4096)
-
-/* The events that may end the wait of held samples. */
-struct news {
-    uint64_t tables; /* the bits of their files: samples whose stacks need one of these */
-    bool readings;   /* of /proc: samples of which it is not known whether they are wanted */
-};
 
 struct drain {
     struct drain_config config;
@@ -57,13 +42,8 @@ struct drain {
     size_t ahead_count; /* sideband records that were applied since samples were handled */
     struct user_stack stack;
     struct sinks sinks;
-    struct resolver resolver;
-    struct waiting_samples *held;
+    struct sample_phases *phases;
     struct waits *waits; /* NULL: none are wanted */
-    /* Tables come one by one, and each time the samples that wait for it are tried again: a part at
-     * a time, or many tables and many samples would keep the rings waiting. */
-    struct waiting_walk retry;
-    struct news came; /* since that walk began */
 };
 
 static bool make_sinks(struct drain *drain)
@@ -87,11 +67,9 @@ static bool make_sinks(struct drain *drain)
     return true;
 }
 
-static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record);
-
 static void handle_switch(size_t cpu_index, const struct perf_record *record, void *userdata)
 {
-    handle_sample(userdata, cpu_index, record);
+    sample_phases_take(userdata, cpu_index, record);
 }
 
 static bool make_waits(struct drain *drain)
@@ -107,8 +85,9 @@ static bool make_waits(struct drain *drain)
         .sinks = &drain->sinks,
         .min_wait_ns = drain->config.min_wait_ns,
         .take = handle_switch,
-        .userdata = drain,
+        .userdata = drain->phases,
     });
+    sample_phases_set_waits(drain->phases, drain->waits);
     for (size_t i = 0; drain->waits != NULL && i < source->cpu_count; i++) {
         cpu_books_share(drain->books, i, waits_switches(drain->waits, i),
                         wait_rate_switches_max(source->config.wait_cost_percent));
@@ -130,7 +109,6 @@ struct drain *drain_new(const struct drain_config *config)
         .chain_max = config->source->sample_max_stack,
         .code = config->code,
     };
-    drain->held = waiting_samples_new(config->held_bytes);
     if (config->code != NULL) {
         drain->stack.stitch = stitch_new(config->max_stack_depth);
     }
@@ -141,17 +119,20 @@ struct drain *drain_new(const struct drain_config *config)
         .sinks = &drain->sinks,
         .kernel = config->kernel,
     });
-    if (drain->feed == NULL || drain->held == NULL || !has_sinks ||
+    if (drain->feed == NULL || !has_sinks ||
         (config->code != NULL && drain->stack.stitch == NULL)) {
         return drain_free(drain);
     }
-    drain->resolver = (struct resolver){
+    drain->phases = sample_phases_new(&(struct sample_phases_config){
+        .processes = config->processes,
         .feed = drain->feed,
         .sinks = &drain->sinks,
         .stack = &drain->stack,
+        .code = config->code,
         .deferring = config->source->deferring,
-    };
-    return make_waits(drain) ? drain : drain_free(drain);
+        .held_bytes = config->held_bytes,
+    });
+    return drain->phases != NULL && make_waits(drain) ? drain : drain_free(drain);
 }
 
 struct drain *drain_free(struct drain *drain)
@@ -159,7 +140,7 @@ struct drain *drain_free(struct drain *drain)
     if (drain != NULL) {
         (void)sideband_feed_free(drain->feed);
         (void)waits_free(drain->waits);
-        (void)waiting_samples_free(drain->held);
+        (void)sample_phases_free(drain->phases);
         for (size_t i = 0; i < drain->sinks.count; i++) {
             (void)sink_free(drain->sinks.all[i]);
         }
@@ -189,95 +170,10 @@ bool drain_is_quiet(const struct drain *drain)
     return drain->quiet;
 }
 
-/* Writes a sample into the sinks that want it. Returns what that has shown. */
-static struct sink_doubts put_sample(struct drain *drain, size_t cpu_index,
-                                     const struct perf_record *record, struct resolved *resolved)
-{
-    struct sink_doubts all = {0};
-    for (size_t i = 0; i < drain->sinks.count; i++) {
-        struct sink *sink = drain->sinks.all[i];
-        if ((resolved->wanted >> i & 1) == 0) {
-            sink_pass(sink, cpu_index, record, &resolved->sample);
-            continue;
-        }
-        struct sink_doubts doubts = sink_write(sink, cpu_index, record, resolved->is_open,
-                                               &resolved->sample, resolved->process);
-        all.uncertain = all.uncertain || doubts.uncertain;
-        all.unmapped = all.unmapped || doubts.unmapped;
-    }
-    return all;
-}
-
-/* Notes what a sample has shown that is written. */
-static void note_doubts(struct drain *drain, const struct resolved *resolved,
-                        const struct sink_doubts *doubts)
-{
-    struct process *process = resolved->process;
-    const uint64_t time_ns = resolved->sample.time_ns;
-    drain->counters.cold_stacks += resolved->is_cold;
-    if (process == NULL) {
-        drain->counters.mapping_uncertain += doubts->uncertain;
-        return;
-    }
-    process_table_charge(drain->config.processes, process);
-    drain->counters.mapping_uncertain +=
-        doubts->uncertain || sideband_feed_is_doubtful(drain->feed, process, time_ns);
-    if (doubts->uncertain || doubts->unmapped || resolved->is_unmapped) {
-        sideband_feed_reread(drain->feed, process, time_ns);
-    }
-}
-
-/* Notes whose a sample is, in the sinks that are now known to want it. */
-static void note_owner(struct drain *drain, const struct resolved *resolved)
-{
-    for (size_t i = 0; i < drain->sinks.count; i++) {
-        if ((resolved->wanted >> i & 1) != 0) {
-            sink_note_owner(drain->sinks.all[i], &resolved->sample, resolved->process);
-        }
-    }
-}
-
 static void tell_owners(struct drain *drain)
 {
     for (size_t i = 0; i < drain->sinks.count; i++) {
         sink_tell_owners(drain->sinks.all[i]);
-    }
-}
-
-/* Resolves a sample and, unless it has to wait, counts it, and writes it where it is wanted.
- * `*wait` is what it has waited for, and becomes what it waits for now. */
-static enum resolution take_sample(struct drain *drain, size_t cpu_index,
-                                   const struct perf_record *record, struct sample_wait *wait,
-                                   bool settle)
-{
-    struct resolved resolved;
-    enum resolution resolution =
-        resolver_resolve(&drain->resolver, record, wait->wanted, settle, &resolved);
-    if (wait->wanted == 0 && resolved.process != NULL) {
-        note_owner(drain, &resolved);
-    }
-    *wait = (struct sample_wait){resolved.wanted, resolved.awaited};
-    if (resolution == RESOLVED_NOW && record->sample.wait != 0) {
-        const struct sink_doubts none = {0};
-        waits_resolve(drain->waits, record, &resolved);
-        if (resolved.wanted != 0) {
-            note_doubts(drain, &resolved, &none);
-        }
-    } else if (resolution == RESOLVED_NOW) {
-        struct sink_doubts doubts = put_sample(drain, cpu_index, record, &resolved);
-        if (resolved.wanted != 0) {
-            note_doubts(drain, &resolved, &doubts);
-        }
-    }
-    return resolution;
-}
-
-static void handle_sample(struct drain *drain, size_t cpu_index, const struct perf_record *record)
-{
-    struct sample_wait wait = {0};
-    if (take_sample(drain, cpu_index, record, &wait, false) != RESOLVED_NOW &&
-        !waiting_samples_add(drain->held, cpu_index, record, &wait)) {
-        (void)take_sample(drain, cpu_index, record, &wait, true);
     }
 }
 
@@ -288,63 +184,14 @@ void drain_prefetch(struct drain *drain)
     }
 }
 
-/* Settles the oldest samples that have waited for DRAIN_HELD_NS, with what is known. */
-static void settle_expired(struct drain *drain, uint64_t time_ns)
-{
-    const struct held_sample *held = waiting_samples_first(drain->held);
-    for (size_t i = 0;
-         i < EXPIRED_MAX && held != NULL && held->record.time_ns + DRAIN_HELD_NS <= time_ns; i++) {
-        struct sample_wait wait = held->wait;
-        (void)take_sample(drain, held->cpu_index, &held->record, &wait, true);
-        waiting_samples_release(drain->held, held);
-        held = waiting_samples_first(drain->held);
-    }
-}
-
-/* Addresses that were looked up for stacks. */
-static uint64_t frame_count(const struct drain *drain)
-{
-    return drain->config.code == NULL ? 0 : code_map_counters(drain->config.code)->code_lookups;
-}
-
-static void retry_held(struct drain *drain)
-{
-    size_t steps = STEPS_MAX;
-    if (!drain->retry.is_under_way && (drain->came.tables != 0 || drain->came.readings)) {
-        drain->retry = (struct waiting_walk){
-            .is_under_way = true,
-            .has_readings = drain->came.readings,
-            .files = drain->came.tables,
-        };
-        drain->came = (struct news){0};
-    }
-    const uint64_t frames_limit = frame_count(drain) + RETRY_FRAMES_MAX;
-    for (size_t i = 0; i < RETRIES_MAX && frame_count(drain) < frames_limit; i++) {
-        const struct held_sample *held = waiting_samples_walk(drain->held, &drain->retry, &steps);
-        if (held == NULL) {
-            return;
-        }
-        struct sample_wait wait = held->wait;
-        if (take_sample(drain, held->cpu_index, &held->record, &wait, false) == RESOLVED_NOW) {
-            waiting_samples_release(drain->held, held);
-        } else {
-            waiting_samples_mark(drain->held, held, &wait);
-        }
-    }
-}
-
 size_t drain_held(struct drain *drain, uint64_t time_ns)
 {
-    struct code_map *code = drain->config.code;
-    drain->came.readings = sideband_feed_take_news(drain->feed) || drain->came.readings;
-    drain->came.tables |= code == NULL ? 0 : code_map_poll(code);
-    settle_expired(drain, time_ns);
-    retry_held(drain);
+    const size_t held_count = sample_phases_retry(drain->phases, time_ns);
     if (drain->waits != NULL) {
         waits_write(drain->waits);
     }
     tell_owners(drain);
-    return waiting_samples_count(drain->held);
+    return held_count;
 }
 
 /*
@@ -421,7 +268,7 @@ static void drain_stream(struct drain *drain, size_t cpu_index, struct perf_stre
             }
             if (record.kind == PERF_KIND_SAMPLE) {
                 record.event = stream->event;
-                handle_sample(drain, cpu_index, &record);
+                sample_phases_take(drain->phases, cpu_index, &record);
             }
         }
         perf_ring_advance(ring, size_bytes);
@@ -598,11 +445,13 @@ struct counters drain_counters(struct drain *drain, size_t sink)
 {
     struct counters sum = drain->counters;
     struct counters sideband = sideband_feed_counters(drain->feed);
+    struct counters phases = sample_phases_counters(drain->phases);
     struct counters written = sink_counters(drain->sinks.all[sink]);
     struct process_table_counts processes = process_table_counts(drain->config.processes);
     sum.bad_records += cpu_books_bad_count(drain->books);
     counters_add(&sum, &written);
     counters_add(&sum, &sideband);
+    counters_add(&sum, &phases);
     counters_add(&sum, &processes.counters);
     if (drain->waits != NULL) {
         const struct counters waits = waits_counters(drain->waits);
