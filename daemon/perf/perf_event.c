@@ -106,17 +106,17 @@ static struct perf_event_attr sideband_attr(const struct perf_features *features
 
 /* Its ring wakes no thread: it is drained before the samples are. Where waits are wanted it is as
  * they are, and has what threads do beside their switches, in one order. */
-static struct perf_event_attr switch_attr(const struct perf_source *source)
+static struct perf_event_attr switch_attr(const struct perf_event_needs *needs)
 {
     struct perf_event_attr attr = common_attr(PERF_COUNT_SW_DUMMY);
     attr.sample_type = SWITCH_BITS;
     attr.context_switch = 1;
     attr.wakeup_watermark = UINT32_MAX;
-    if (source->config.has_waits) {
+    if (needs->config->has_waits) {
         attr.task = 1;
         attr.comm = 1;
         attr.comm_exec = 1;
-        attr.wakeup_watermark = (uint32_t)(source->plan.switch_ring_bytes / 4);
+        attr.wakeup_watermark = (uint32_t)(needs->plan->switch_ring_bytes / 4);
     }
     return attr;
 }
@@ -184,7 +184,7 @@ int perf_event_fault(int error, struct fault *reterr)
     }
 }
 
-const char *perf_source_why(int error)
+const char *perf_event_why(int error)
 {
     switch (error) {
     case ENOENT:
@@ -221,7 +221,7 @@ int perf_event_try(uint32_t cpu, const struct event_code *code)
  * opened before, was not. */
 static int event_fault(const struct perf_event *event, int error, struct fault *reterr)
 {
-    const char *why = perf_source_why(error);
+    const char *why = perf_event_why(error);
     if (event->name[0] == '\0' || why == NULL) {
         return perf_event_fault(error, reterr);
     }
@@ -302,10 +302,10 @@ static void set_code(struct perf_event_attr *attr, const struct event_code *code
 
 /* An event of a session that is counted with another: while that one is on, and read with each of
  * its samples. It is opened enabled, since its leader is not. */
-static struct perf_event following_event(const struct perf_source *source,
+static struct perf_event following_event(const struct perf_event_needs *needs,
+                                         const struct perf_event *leader,
                                          const struct perf_event_choice *choice, size_t index)
 {
-    const struct perf_event *leader = &source->events[perf_event_place(choice->leader)];
     struct perf_event event = {
         .attr = common_attr(0),
         .consumer = PERF_CONSUMER_LEADER,
@@ -316,7 +316,7 @@ static struct perf_event following_event(const struct perf_source *source,
     (void)snprintf(event.name, sizeof event.name, "%s", choice->name);
     set_code(&event.attr, &choice->code);
     event.attr.disabled = 0;
-    event.attr.read_format = sampling_attr(&source->config, &source->features).read_format;
+    event.attr.read_format = sampling_attr(needs->config, needs->features).read_format;
     return event;
 }
 
@@ -328,14 +328,14 @@ static void lead(struct perf_event *event)
 }
 
 /* An event of a session beside the clock. Its chains come with its samples, not later. */
-static struct perf_event chosen_event(const struct perf_source *source,
+static struct perf_event chosen_event(const struct perf_event_needs *needs,
                                       const struct perf_event_choice *choice, size_t index)
 {
     struct perf_event event = {
-        .attr = sampling_attr(&source->config, &source->features),
+        .attr = sampling_attr(needs->config, needs->features),
         .consumer = PERF_CONSUMER_SAMPLES,
         .index = (uint32_t)index,
-        .ring_bytes = source->plan.further_ring_bytes,
+        .ring_bytes = needs->plan->further_ring_bytes,
     };
     if (event.attr.sample_stack_user > choice->stack_copy_bytes) {
         event.attr.sample_stack_user = choice->stack_copy_bytes;
@@ -344,9 +344,9 @@ static struct perf_event chosen_event(const struct perf_source *source,
     set_code(&event.attr, &choice->code);
     event.attr.exclude_hv = 0; /* what some machines cannot leave out */
     event.attr.exclude_guest = 0;
-    event.attr.sample_max_stack = source->plan.sample_max_stack;
+    event.attr.sample_max_stack = needs->plan->sample_max_stack;
     event.attr.wakeup_watermark =
-        (uint32_t)(source->plan.further_ring_bytes / PERF_PLAN_WAKEUP_PARTS);
+        (uint32_t)(needs->plan->further_ring_bytes / PERF_PLAN_WAKEUP_PARTS);
     event.attr.sample_period = choice->period;
     /* The period that the kernel would say for a sample is the one that it had set, not what was
      * counted: where it changes a period in its course, samples would stand for ten times too much.
@@ -360,33 +360,33 @@ static struct perf_event chosen_event(const struct perf_source *source,
 }
 
 /* A sample of each switch away from a task. */
-static struct perf_event wait_event(const struct perf_source *source)
+static struct perf_event wait_event(const struct perf_event_needs *needs)
 {
     const struct perf_event_choice choice = {
         .code = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES},
         .period = 1,
-        .stack_copy_bytes = source->config.wait_copy_bytes,
+        .stack_copy_bytes = needs->config->wait_copy_bytes,
     };
-    struct perf_event event = chosen_event(source, &choice, 0);
-    event.consumer = source->config.has_waits ? PERF_CONSUMER_WAITS : PERF_CONSUMER_NONE;
+    struct perf_event event = chosen_event(needs, &choice, 0);
+    event.consumer = needs->config->has_waits ? PERF_CONSUMER_WAITS : PERF_CONSUMER_NONE;
     return event;
 }
 
-void perf_event_list(struct perf_source *source)
+void perf_event_list(const struct perf_event_needs *needs, struct perf_event *events)
 {
-    const struct perf_plan *plan = &source->plan;
-    struct perf_event *clock = &source->events[PERF_STREAM_CLOCK];
-    struct perf_event *sideband = &source->events[PERF_STREAM_SIDEBAND];
-    struct perf_event *switches = &source->events[PERF_STREAM_SWITCHES];
+    const struct perf_plan *plan = needs->plan;
+    struct perf_event *clock = &events[PERF_STREAM_CLOCK];
+    struct perf_event *sideband = &events[PERF_STREAM_SIDEBAND];
+    struct perf_event *switches = &events[PERF_STREAM_SWITCHES];
     *clock = (struct perf_event){
-        .attr = sampling_attr(&source->config, &source->features),
+        .attr = sampling_attr(needs->config, needs->features),
         .consumer = PERF_CONSUMER_SAMPLES,
         .ring_bytes = plan->sample_ring_bytes,
     };
     clock->attr.sample_max_stack = plan->sample_max_stack;
     clock->attr.wakeup_watermark = (uint32_t)(plan->sample_ring_bytes / 4);
     *sideband = (struct perf_event){
-        .attr = sideband_attr(&source->features),
+        .attr = sideband_attr(needs->features),
         .consumer = PERF_CONSUMER_SIDEBAND,
         .ring_bytes = plan->sideband_ring_bytes,
     };
@@ -396,23 +396,24 @@ void perf_event_list(struct perf_source *source)
         sideband->attr.wakeup_watermark = (uint32_t)(plan->sideband_ring_bytes / 4);
     }
     *switches = (struct perf_event){
-        .attr = switch_attr(source),
-        .consumer = source->has_switches ? PERF_CONSUMER_SWITCHES : PERF_CONSUMER_NONE,
+        .attr = switch_attr(needs),
+        .consumer = needs->has_switches ? PERF_CONSUMER_SWITCHES : PERF_CONSUMER_NONE,
         .ring_bytes = plan->switch_ring_bytes,
     };
-    source->events[PERF_STREAM_WAITS] = wait_event(source);
-    for (size_t i = 0; i < source->config.event_count; i++) {
-        const struct perf_event_choice *choice = &source->config.events[i];
-        source->events[PERF_STREAMS + i] = choice->is_follower
-                                               ? following_event(source, choice, i + 1)
-                                               : chosen_event(source, choice, i + 1);
+    events[PERF_STREAM_WAITS] = wait_event(needs);
+    for (size_t i = 0; i < needs->config->event_count; i++) {
+        const struct perf_event_choice *choice = &needs->config->events[i];
+        events[PERF_STREAMS + i] =
+            choice->is_follower
+                ? following_event(needs, &events[perf_event_place(choice->leader)], choice, i + 1)
+                : chosen_event(needs, choice, i + 1);
     }
-    for (uint32_t event = 0; event <= source->config.event_count; event++) {
-        if (source->groups[event].follower_count > 0) {
-            lead(&source->events[perf_event_place(event)]);
+    for (uint32_t event = 0; event <= needs->config->event_count; event++) {
+        if (needs->groups[event].follower_count > 0) {
+            lead(&events[perf_event_place(event)]);
         }
     }
-    if (source->deferring) {
+    if (needs->deferring) {
         add_flags(&clock->attr, PERF_ATTR_FLAG_DEFER_CALLCHAIN);
         add_flags(&sideband->attr, PERF_ATTR_FLAG_DEFER_OUTPUT);
     }
@@ -488,13 +489,13 @@ static int open_stream(const struct perf_event *event, const struct perf_cpu *cp
 }
 
 /* Sideband comes from each CPU, all else from those that are sampled. */
-int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounces,
-                  struct perf_cpu *cpu, struct fault *reterr)
+int perf_cpu_open(const struct perf_event *events, size_t event_count, bool sampled,
+                  uint8_t *bounces, struct perf_cpu *cpu, struct fault *reterr)
 {
     int r = 0;
     perf_cpu_init(cpu, cpu->cpu);
-    for (size_t i = 0; i < source->stream_count && r == 0; i++) {
-        const struct perf_event *event = &source->events[i];
+    for (size_t i = 0; i < event_count && r == 0; i++) {
+        const struct perf_event *event = &events[i];
         struct perf_stream *stream = &cpu->streams[i];
         stream->consumer = event->consumer;
         stream->event = event->index;

@@ -6,8 +6,15 @@
  * perf_source only.
  */
 
+#include "fault.h"
 #include "perf_abi.h"
-#include "perf_source.h"
+#include "perf_plan.h"
+#include "perf_record.h"
+#include "perf_streams.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* An event that each CPU is to have. */
 struct perf_event {
@@ -20,8 +27,18 @@ struct perf_event {
     uint64_t ring_bytes;
 };
 
-/* Fills the events of a source by its config, features and plan, while it has the caller's. */
-void perf_event_list(struct perf_source *source);
+/* By what the events of a source are chosen. All borrowed. */
+struct perf_event_needs {
+    const struct perf_source_config *config;
+    const struct perf_features *features;
+    const struct perf_plan *plan;
+    const struct perf_group *groups; /* by the index of an event */
+    bool has_switches;               /* as in struct perf_source, with the next */
+    bool deferring;
+};
+
+/* Fills the events of a source, of which there are PERF_STREAMS and those of the config. */
+void perf_event_list(const struct perf_event_needs *needs, struct perf_event *events);
 
 /* How the records are laid out: those of sampling and sideband, of events that have a rate, and
  * those of switches. */
@@ -35,16 +52,20 @@ int perf_event_probe(uint32_t cpu, struct perf_features *ret);
 /* Whether a CPU has an event: opens it to sample, and closes it. Returns 0 or -errno. */
 int perf_event_try(uint32_t cpu, const struct event_code *code);
 
+/* As perf_source_why(). */
+const char *perf_event_why(int error);
+
 /* `error` of opening an event, positive, in words. Returns -errno, which may be another. */
 int perf_event_fault(int error, struct fault *reterr);
 
 /*
- * Opens the events of a CPU, disabled, and maps their rings into `cpu`, whose number is set;
- * `bounces` (borrowed for its life) has room for a record of each ring. Returns 0, or -errno with a
- * fault and `cpu` closed; -ENODEV: the CPU is offline.
+ * Opens a CPU's events, of a list in the order of their places (borrowed for the call), disabled,
+ * and maps their rings into `cpu`, whose number is set; `bounces` (borrowed for its life) has room
+ * for a record of each ring. Returns 0, or -errno with a fault and
+ * `cpu` closed; -ENODEV: the CPU is offline.
  */
-int perf_cpu_open(const struct perf_source *source, bool sampled, uint8_t *bounces,
-                  struct perf_cpu *cpu, struct fault *reterr);
+int perf_cpu_open(const struct perf_event *events, size_t event_count, bool sampled,
+                  uint8_t *bounces, struct perf_cpu *cpu, struct fault *reterr);
 /* A CPU without events: absent. */
 void perf_cpu_init(struct perf_cpu *cpu, uint32_t number);
 /* Leaves one that has no events. */

@@ -74,6 +74,11 @@ int perf_source_try(const struct event_code *code)
     return r;
 }
 
+const char *perf_source_why(int error)
+{
+    return perf_event_why(error);
+}
+
 static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
 {
     for (size_t i = 0; i < count; i++) {
@@ -97,9 +102,13 @@ static void add_places(struct perf_source *source, bool sampled, const uint32_t 
     }
 }
 
-static uint8_t *bounces_of(const struct perf_source *source, size_t index)
+/* Opens the events that the place of a CPU has. */
+static int open_cpu(const struct perf_source *source, size_t index, struct perf_cpu *cpu,
+                    struct fault *reterr)
 {
-    return source->bounces + index * source->stream_count * PERF_RING_BOUNCE_BYTES;
+    uint8_t *bounces = source->bounces + index * source->stream_count * PERF_RING_BOUNCE_BYTES;
+    return perf_cpu_open(source->events, source->stream_count, index < source->cpu_count, bounces,
+                         cpu, reterr);
 }
 
 /* Opens what is online; a CPU that goes offline meanwhile is absent. */
@@ -113,7 +122,7 @@ static int open_cpus(struct perf_source *source, const uint32_t *online, size_t 
         if (!has_cpu(online, online_count, cpu->cpu)) {
             continue;
         }
-        int r = perf_cpu_open(source, sampled, bounces_of(source, i), cpu, reterr);
+        int r = open_cpu(source, i, cpu, reterr);
         if (r < 0 && r != -ENODEV) {
             return r;
         }
@@ -246,7 +255,16 @@ static struct perf_source *new_source(const struct perf_source_config *config,
         return NULL;
     }
     find_groups(config, source->groups);
-    perf_event_list(source);
+    perf_event_list(
+        &(struct perf_event_needs){
+            .config = &source->config,
+            .features = &source->features,
+            .plan = &source->plan,
+            .groups = source->groups,
+            .has_switches = source->has_switches,
+            .deferring = source->deferring,
+        },
+        source->events);
     source->bounces_bytes = count * source->stream_count * PERF_RING_BOUNCE_BYTES;
     source->bounces = map_bounces(source->bounces_bytes);
     if (source->bounces == NULL) {
@@ -551,8 +569,7 @@ int perf_source_reopen(const struct perf_source *source, size_t index, struct pe
     }
     opening->index = index;
     opening->cpu.cpu = source->cpus[index].cpu;
-    int r = perf_cpu_open(source, index < source->cpu_count, bounces_of(source, index),
-                          &opening->cpu, reterr);
+    int r = open_cpu(source, index, &opening->cpu, reterr);
     if (r == 0) {
         r = perf_cpu_enable(&opening->cpu, PERF_CONSUMER_SIDEBAND, true);
         opening->gap_to_ns = clock_ns(CLOCK_BOOTTIME);

@@ -5,6 +5,7 @@
  * descriptor that refuses: so it shows that it was asked.
  */
 #include "perf_event.h"
+#include "perf_source.h"
 #include "unit_test.h"
 
 #include "perf_machine.h"
@@ -86,27 +87,25 @@ static const struct perf_event_choice choices[] = {
 #define PLACES (PERF_STREAMS + COUNT_OF(choices))
 
 /* Lists the events of these choices, of which only the first may lead. */
-static void list_events(struct perf_source *source, struct perf_event *events,
-                        uint32_t follower_count)
+static void list_events(struct perf_event *events, uint32_t follower_count)
 {
-    *source = (struct perf_source){
-        .config = {.period_ns = 1000000,
-                   .events = choices,
-                   .event_count = COUNT_OF(choices),
-                   .max_stack_depth = 127},
-        .features = {.format_lost = true},
-        .groups = {[1] = {2, follower_count}},
-        .events = events,
-        .stream_count = PLACES,
-    };
-    perf_event_list(source);
+    const struct perf_source_config config = {.period_ns = 1000000,
+                                              .events = choices,
+                                              .event_count = COUNT_OF(choices),
+                                              .max_stack_depth = 127};
+    const struct perf_features features = {.format_lost = true};
+    const struct perf_plan plan = {0};
+    const struct perf_group groups[1 + PERF_EVENTS_MAX] = {[1] = {2, follower_count}};
+    perf_event_list(
+        &(struct perf_event_needs){
+            .config = &config, .features = &features, .plan = &plan, .groups = groups},
+        events);
 }
 
 TEST(a_leader_is_read_with_its_group)
 {
     struct perf_event events[PLACES] = {0};
-    struct perf_source source;
-    list_events(&source, events, 2);
+    list_events(events, 2);
     const struct perf_event *leader = &events[perf_event_place(1)];
     const struct perf_event *other = &events[perf_event_place(4)];
     assert_int_equal(leader->attr.type, PERF_TYPE_HARDWARE);
@@ -126,8 +125,7 @@ TEST(a_leader_is_read_with_its_group)
 TEST(a_follower_counts_and_does_not_sample)
 {
     struct perf_event events[PLACES] = {0};
-    struct perf_source source;
-    list_events(&source, events, 2);
+    list_events(events, 2);
     for (uint32_t event = 2; event <= 3; event++) {
         const struct perf_event *follower = &events[perf_event_place(event)];
         const struct perf_event_attr *attr = &follower->attr;
