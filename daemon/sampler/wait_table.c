@@ -289,9 +289,65 @@ static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, 
     return thread->state == STATE_ENDED ? NULL : thread;
 }
 
-void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wait_switch *away)
+/* The thread that runs on a CPU, as far as is known; NULL: none. */
+static struct tracked *running_on(struct wait_table *table, size_t cpu_index)
+{
+    const uint32_t place = table->cpus[cpu_index].running;
+    struct tracked *thread = &table->threads.all[place];
+    bool does_run = place != 0 && thread->state == STATE_RUNNING && thread->cpu_index == cpu_index;
+    return does_run ? thread : NULL;
+}
+
+/* The leader of a process that has exited; NULL: it has not, or is not known. */
+static struct tracked *find_ended_leader(struct wait_table *table, int32_t pid, uint64_t time_ns)
+{
+    struct tracked *leader =
+        pid > 0 && table->is_running ? find_thread(table, pid, pid, time_ns) : NULL;
+    return leader != NULL && leader->state == STATE_ENDED ? leader : NULL;
+}
+
+/* The thread that executes a program has its leader's tid from now on, and no record says so: the
+ * one that runs here is over, if it is one of the process. Returns the new one, NULL: there is no
+ * place. */
+static struct tracked *succeed_leader(struct wait_table *table, struct tracked *leader,
+                                      size_t cpu_index, uint64_t time_ns)
+{
+    const int32_t pid = leader->pid;
+    struct tracked *before = running_on(table, cpu_index);
+    if (before != NULL && before->pid == pid) {
+        end_thread(table, before, time_ns);
+    }
+    tracked_threads_unlink(&table->threads, leader);
+    struct tracked *thread = add_thread(table, pid, pid, STATE_RUNNING, time_ns);
+    if (thread != NULL) {
+        thread->run.is_seen = true;
+        thread->cpu_index = (uint32_t)cpu_index;
+        thread->losses = table->cpus[cpu_index].losses;
+        table->cpus[cpu_index].running = tracked_threads_place(&table->threads, thread);
+    }
+    return thread;
+}
+
+/* The thread that leaves its CPU; NULL: there is no place for it, or it has ended. One that
+ * executes a program may leave it under its leader's tid, before the record of the exec. The leader
+ * itself, on its way out, does not leave a CPU on which another thread of the process runs. */
+static struct tracked *meet_leaving(struct wait_table *table, size_t cpu_index,
+                                    const struct wait_switch *away)
 {
     struct tracked *thread = meet(table, away->pid, away->tid, away->time_ns);
+    if (thread != NULL || away->tid != away->pid) {
+        return thread;
+    }
+    struct tracked *leader = find_ended_leader(table, away->pid, away->time_ns);
+    const struct tracked *before = running_on(table, cpu_index);
+    const bool executes =
+        leader != NULL && before != NULL && before->pid == away->pid && is_certain(table, before);
+    return executes ? succeed_leader(table, leader, cpu_index, away->time_ns) : NULL;
+}
+
+void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wait_switch *away)
+{
+    struct tracked *thread = meet_leaving(table, cpu_index, away);
     struct wait_entry *entry = wait_pool_find(table->waits, away->ticket);
     if (thread == NULL) {
         wait_table_cancel(table, away->ticket);
@@ -328,15 +384,6 @@ static void end_open_wait(struct wait_table *table, struct tracked *thread, size
     } else if (thread->state == STATE_PREEMPTED) {
         end_wait(table, thread, cpu_index, WAIT_PREEMPTED, time_ns);
     }
-}
-
-/* The thread that runs on a CPU, as far as is known; NULL: none. */
-static struct tracked *running_on(struct wait_table *table, size_t cpu_index)
-{
-    const uint32_t place = table->cpus[cpu_index].running;
-    struct tracked *thread = &table->threads.all[place];
-    bool does_run = place != 0 && thread->state == STATE_RUNNING && thread->cpu_index == cpu_index;
-    return does_run ? thread : NULL;
 }
 
 /* One that is there still has left the CPU unseen: when, and for what, is not known. */
@@ -401,22 +448,9 @@ void wait_table_exit(struct wait_table *table, size_t cpu_index, int32_t pid, in
 
 void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, uint64_t time_ns)
 {
-    struct tracked *thread =
-        pid > 0 && table->is_running ? find_thread(table, pid, pid, time_ns) : NULL;
-    if (thread == NULL || thread->state != STATE_ENDED) {
-        return;
-    }
-    struct tracked *before = running_on(table, cpu_index);
-    if (before != NULL && before->pid == pid) {
-        end_thread(table, before, time_ns); /* it has the leader's tid now, and no record says so */
-    }
-    tracked_threads_unlink(&table->threads, thread);
-    thread = add_thread(table, pid, pid, STATE_RUNNING, time_ns);
-    if (thread != NULL) {
-        thread->run.is_seen = true;
-        thread->cpu_index = (uint32_t)cpu_index;
-        thread->losses = table->cpus[cpu_index].losses;
-        table->cpus[cpu_index].running = tracked_threads_place(&table->threads, thread);
+    struct tracked *leader = find_ended_leader(table, pid, time_ns);
+    if (leader != NULL) {
+        (void)succeed_leader(table, leader, cpu_index, time_ns);
     }
 }
 

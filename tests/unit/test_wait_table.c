@@ -266,6 +266,48 @@ STORY(ends_the_thread_that_executes_in_the_leaders_place)
     expect_line(table, 6, 150, 100, 50, 0);
 }
 
+/* It sleeps with the leader's tid before the record of the exec. */
+STORY(ends_the_thread_that_leaves_its_cpu_in_the_leaders_place)
+{
+    struct wait_table *table = *state;
+    struct thread_line line;
+    uint32_t place = 0;
+    wait_table_in(table, 0, 5, 5, 1000);
+    wait_table_fork(table, 5, 6, 1050);
+    wait_table_in(table, 1, 5, 6, 1100);
+    wait_table_exit(table, 0, 5, 5, 1150);
+    go_out(table, 0, 5, 5, 1160, WAIT_PREEMPTED, 0, 1); /* on its way out */
+    leave(table, 1, 5, 1200, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1300);
+    wait_table_exec(table, 0, 5, 1400);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1200, 1300, true);
+    wait_table_stop(table, 2000, UINT64_MAX);
+    expect_line(table, 6, 150, 100, 50, 0);
+    assert_true(wait_table_line(table, &place, &line)); /* the leader that has exited */
+    assert_int_equal(line.wall_ns, 150);
+    while (wait_table_line(table, &place, &line) && line.tid != 5) {
+    }
+    assert_int_equal(line.boot_ts_ns, 1200);
+    assert_int_equal(line.wall_ns, 800);
+    assert_int_equal(line.running_ns, 700);
+    assert_int_equal(line.blocked_ns, 100);
+}
+
+/* Where records of the CPU are missing, another may have left it. */
+STORY(does_not_end_a_thread_that_may_have_left_before)
+{
+    struct wait_table *table = *state;
+    wait_table_in(table, 0, 5, 5, 1000);
+    wait_table_fork(table, 5, 6, 1050);
+    wait_table_in(table, 1, 5, 6, 1100);
+    wait_table_exit(table, 0, 5, 5, 1150);
+    lose(table, 1);
+    go_out(table, 1, 5, 5, 1200, WAIT_PREEMPTED, 0, 1);
+    wait_table_in(table, 0, 5, 6, 1300);
+    wait_table_stop(table, 2000, UINT64_MAX);
+    expect_line(table, 6, 950, 700, 50, 0);
+}
+
 /* Another thread that was switched to on its CPU shows that the switch from it is missing. */
 STORY(knows_not_how_long_a_thread_ran_that_left_unseen)
 {
