@@ -117,6 +117,7 @@ lone_test(crowded_proc) # takes the readers of every daemon
 lone_test(off_cpu) # no wait may be lost of bursts
 lone_test(wait_names) # the same
 lone_test(switched_off) # takes every CPU
+lone_test(hostile_waits) # takes most of the CPUs
 lone_test(events) # no sample may be lost of bursts
 lone_test(followers) # no sample may be lost of bursts
 lone_test(phase) # needs a CPU, for shares to 5 standard deviations

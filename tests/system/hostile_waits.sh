@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a user without rights does to the waits of others' recordings, or to its own as a member of the group. A thread that
+# executes a program in its leader's place is no ghost from then on; processes that exit as a session begins do not wait
+# until its end in do_task_dead; a timer for each nanosecond is refused before it is tried; and 600 threads that nap do not
+# fill the recording with waits that are long. The programs are in hostile_waits.py.
+. "${0%/*}/lib.sh"
+require_perf
+use_build release
+[ "$(id -u)" -eq 0 ] || skip "being other users takes root"
+user=4711 group=4712
+rate_hz=200
+chmod 755 "$WORK"
+cp "$BIN/profctl" "$WORKLOADS/napper" "$WORK"
+
+# begin KIND [ARGUMENT...]: an attacker, whose output is in $WORK/KIND.
+begin() {
+    run_in_background python3 "$SOURCE_DIR/tests/system/hostile_waits.py" "$@" >"$WORK/$1" 2>"$WORK/err"
+    wait_until 60 grep -q ready "$WORK/$1" || fail "the attack itself went wrong: $(cat "$WORK/err")"
+}
+
+start_daemon
+chgrp "$group" "$CPU_PROFILERD_SOCKET" && chmod 660 "$CPU_PROFILERD_SOCKET" || fail "the socket cannot be given to a group"
+
+echo "== a timer for each nanosecond"
+expect_status 2 setpriv --reuid="$user" --regid="$group" --clear-groups "$WORK/profctl" record -e task-clock:1 -o - -- true 2>"$WORK/out" >/dev/null
+cat "$WORK/out"
+grep -q "'task-clock' with a period of 1 ns; at least 10000 is allowed" "$WORK/out" || fail "profctl does not name the limit"
+python3 "$SOURCE_DIR/tests/system/hostile_waits.py" ask_timer "$CPU_PROFILERD_SOCKET" 2>"$WORK/err" || fail "$(tail -n 1 "$WORK/err")"
+
+echo "== a thread that executes in its leader's place"
+echo '{"off_cpu": {"max_cost_percent": 100}}' >"$WORK/all.json"
+begin exec "$WORK/napper"
+run_in_background profctl record --native --config "$WORK/all.json" -a -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1
+recorder=$BACKGROUND_PID
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
+has_executed() {
+    [ "$(grep -c '^exec' "$WORK/exec")" -ge "$1" ]
+}
+wait_until 60 has_executed $(($(grep -c '^exec' "$WORK/exec") + 8)) || fail "nothing executes: $(cat "$WORK/err")"
+kill -TERM "$recorder"
+wait "$recorder" || fail "record: $(cat "$WORK/record.out")"
+stop_background
+profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
+python3 "$SOURCE_DIR/tests/system/hostile_waits.py" judge_exec "$WORK/exec" "$WORK/dump" 2>"$WORK/err" || fail "$(tail -n 1 "$WORK/err")"
+
+echo "== processes that exit as a session begins"
+begin exit
+for run in 1 2 3 4 5 6 7 8; do
+    profctl record --native --wall --kernel -a -d 0.5 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
+    profctl report --json -n 0 --event off-cpu "$WORK/p.fxt" >"$WORK/report.json" || fail "report"
+    expect_json "$WORK/report.json" "d['rows'] and not any(row['name'] == 'do_task_dead' for row in d['rows'])" "run $run: the dead wait"
+done
+stop_background
+
+echo "== 600 threads that nap"
+stop_daemon || fail "the daemon"
+echo "{\"max_event_rate_hz\": $rate_hz}" >"$WORK/daemon.json"
+start_daemon --config "$WORK/daemon.json"
+begin naps 600
+profctl start --config "$WORK/all.json" -F 99 >/dev/null || fail "start"
+profctl status --json >"$WORK/after" || fail "status"
+are_few() {
+    mv "$WORK/after" "$WORK/before"
+    sleep 1
+    profctl status --json >"$WORK/after" && python3 "$SOURCE_DIR/tests/system/hostile_waits.py" judge_naps "$WORK/before" "$WORK/after" "$rate_hz"
+}
+# 20 times at the most.
+wait_until 1 are_few || fail "too many waits are written"
+profctl close || fail "close"
