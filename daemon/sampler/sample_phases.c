@@ -8,6 +8,7 @@
  */
 #include "sample_phases.h"
 
+#include "drain_limits.h"
 #include "resolver.h"
 #include "waiting_samples.h"
 

@@ -9,7 +9,7 @@
 #include "books.h"
 #include "command_right.h"
 #include "counters.h"
-#include "drain.h"
+#include "drain_limits.h"
 #include "filter.h"
 #include "perf_record.h"
 #include "perf_source.h"

@@ -10,6 +10,7 @@
 #include "command_right.h"
 #include "counters.h"
 #include "cpu_books.h"
+#include "drain_limits.h"
 #include "filter.h"
 #include "perf_source.h"
 #include "process_table.h"
@@ -22,7 +23,6 @@
 struct drain;
 
 /* Where samples go: those that the filter wants, into the trace. A sink is named by its index. */
-#define DRAIN_SINKS_MAX 2
 struct drain_sink {
     struct filter *filter; /* of the number that is the sink's index */
     struct trace *trace;
@@ -80,7 +80,6 @@ void drain_all(struct drain *drain, uint64_t horizon_ns);
  * samples whose table or reading of /proc has come, and those that have waited for DRAIN_HELD_NS at
  * `time_ns`; call it in every round. It returns how many still wait.
  */
-#define DRAIN_HELD_NS UINT64_C(2000000000)
 void drain_prefetch(struct drain *drain);
 size_t drain_held(struct drain *drain, uint64_t time_ns);
 
