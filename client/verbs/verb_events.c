@@ -64,10 +64,7 @@ static void print_kind(const cJSON *events, const char *kind)
             text_print_padded(stdout, member(event, "event"), NAME_COLUMNS);
             (void)fputs("  counts ", stdout);
             text_print(stdout, member(event, "unit"));
-            (void)fputs(is_true(event, "allowed")
-                            ? "\n"
-                            : "; not allowed to you (allowed_events of the daemon's config)\n",
-                        stdout);
+            (void)fputs(is_true(event, "allowed") ? "\n" : "; not allowed to you\n", stdout);
         }
     }
     (void)fputc('\n', stdout);
@@ -114,11 +111,18 @@ static void print_missing(const cJSON *events, const char *why)
 static void print_events(const cJSON *events)
 {
     const cJSON *event = NULL;
+    bool is_limited = false;
     cJSON_ArrayForEach(event, events)
     {
+        is_limited |= is_true(event, "available") && !is_true(event, "allowed");
         if (is_true(event, "available") && is_first(events, event, "kind", true)) {
             print_kind(events, member(event, "kind"));
         }
+    }
+    if (is_limited) {
+        (void)fputs(
+            "allowed_events of the daemon's config says which events are allowed to you.\n\n",
+            stdout);
     }
     cJSON_ArrayForEach(event, events)
     {
@@ -126,13 +130,12 @@ static void print_events(const cJSON *events)
             print_missing(events, member(event, "why"));
         }
     }
-    (void)fputs(
-        "Besides, raw events (r01c2) and terms of a device (cpu/event=0x3c,umask=1/). Behind a\n"
-        "name, :u counts in programs alone, :k in the kernel alone, :p at the exact\n"
-        "instruction. record -e page-faults:100 samples each 100th, cycles@99 99 times a\n"
-        "second. cycles@99+instructions+cache-misses counts these two with each sample of\n"
-        "cycles.\n",
-        stdout);
+    (void)fputs("Besides, raw events (r01c2) and terms of a device (cpu/event=0x3c,umask=1/).\n"
+                "Behind a name, :u counts in programs alone, :k in the kernel alone, :p at the\n"
+                "exact instruction. record -e page-faults:100 samples each 100th, cycles@99 99\n"
+                "times a second. cycles@99+instructions+cache-misses counts these two with each\n"
+                "sample of cycles. What threads wait for, record --wall records.\n",
+                stdout);
 }
 
 static int show_events(const struct attach_request *request)

@@ -22,14 +22,16 @@ struct listing {
     bool has_failed; /* there is no memory */
 };
 
-/* Adds an event; `error` 0: the machine has it, else as of perf_source_try(). */
+/* Adds an event; `error` 0: the machine has it, else as of perf_source_try(). Limits are on what is
+ * sampled beside the clock. */
 static void add_event(struct listing *listing, const char *name, const struct event_code *code,
                       const char *kind, int error)
 {
     cJSON *object = cJSON_CreateObject();
     const char *why = error == 0 ? NULL : perf_source_why(error);
     why = why == NULL && error != 0 ? strerror(error) : why;
-    bool is_allowed = (listing->allowed >> event_names_kind(code) & 1) != 0;
+    bool is_allowed =
+        strcmp(name, EVENT_CLOCK) == 0 || (listing->allowed >> event_names_kind(code) & 1) != 0;
     bool good = cJSON_AddStringToObject(object, "event", name) != NULL &&
                 cJSON_AddStringToObject(object, "kind", kind) != NULL &&
                 cJSON_AddStringToObject(object, "unit", event_names_unit(code)) != NULL &&

@@ -79,3 +79,16 @@ expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] /
     "the clock's books do not close"
 expect_status 1 profctl record --native -e page-faults@101 -o "$WORK/q.fxt" -- true >"$WORK/out" 2>&1
 grep -q "at most 100 is allowed (max_event_rate_hz in $WORK/daemon.json)" "$WORK/out" || fail "the rate: $(cat "$WORK/out")"
+
+echo "== none allowed"
+stop_daemon || fail "the daemon"
+echo '{"allowed_events": []}' >"$WORK/daemon.json"
+start_daemon --config "$WORK/daemon.json"
+profctl events --json >"$WORK/events.json" || fail "events"
+expect_json "$WORK/events.json" "[e['event'] for e in d if e['allowed']] == ['cpu-clock']" "other events than the clock are allowed"
+profctl events >"$WORK/out" || fail "events"
+grep -q '^  cpu-clock  *counts ns$' "$WORK/out" || fail "events: $(cat "$WORK/out")"
+grep -q '^  page-faults  *counts faults; not allowed to you$' "$WORK/out" || fail "events: $(cat "$WORK/out")"
+grep -q '^allowed_events of the daemon' "$WORK/out" || fail "events: $(cat "$WORK/out")"
+[ "$(wc -L <"$WORK/out")" -le 80 ] || fail "a line is too long: $(cat "$WORK/out")"
+profctl record --native -e cpu-clock@99 -o "$WORK/q.fxt" -- "$WORKLOADS/busy" --seconds 0.1 >"$WORK/out" 2>&1 || fail "the clock: $(cat "$WORK/out")"
