@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define CONFIG_DEPTH_MAX 8
+#define NAMES_BYTES      256
 
 struct shown_name config_show_name(const char *name)
 {
@@ -31,23 +32,15 @@ struct shown_name config_show_name(const char *name)
     return shown;
 }
 
-static int refuse_unknown(const char *name, const char *const *names, size_t count,
-                          struct fault *reterr)
+/* All of some names: "min_wait_us, max_cost_percent". */
+static void print_names(const char *const *names, size_t count, char into[NAMES_BYTES])
 {
-    struct shown_name shown = config_show_name(name);
-    const char *suggestion = suggest_word(name, names, count);
-    if (suggestion != NULL) {
-        return fault_set_member(reterr, shown.text,
-                                "is not a member of the config; did you mean '%s'?", suggestion);
-    }
-    char list[256] = "";
     size_t bytes = 0;
-    for (size_t i = 0; i < count && bytes < sizeof list; i++) {
-        bytes += (size_t)snprintf(list + bytes, sizeof list - bytes, "%s%s", i == 0 ? "" : ", ",
+    into[0] = '\0';
+    for (size_t i = 0; i < count && bytes < NAMES_BYTES; i++) {
+        bytes += (size_t)snprintf(into + bytes, NAMES_BYTES - bytes, "%s%s", i == 0 ? "" : ", ",
                                   names[i]);
     }
-    return fault_set_member(reterr, shown.text, "is not a member of the config; allowed are %s",
-                            list);
 }
 
 int config_read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,
@@ -92,13 +85,28 @@ int config_parse_object(const char *text, size_t text_bytes, cJSON **ret, struct
                : fault_set_member(reterr, "config", "is not an object; an object is allowed");
 }
 
-int config_take_members(const cJSON *object, const char *const *names, size_t count,
-                        const cJSON **ret_items, struct fault *reterr)
+int config_take_members(const cJSON *object, const char *within, const char *const *names,
+                        size_t count, const cJSON **ret_items, struct fault *reterr)
 {
+    char member[sizeof reterr->member];
+    char list[NAMES_BYTES];
     const char *offender = "";
     int r = json_take_members(object, names, count, ret_items, &offender);
-    if (r == -EEXIST) {
-        return fault_set_member(reterr, offender, "is there twice; once is allowed");
+    if (r >= 0) {
+        return 0;
     }
-    return r < 0 ? refuse_unknown(offender, names, count, reterr) : 0;
+    (void)snprintf(member, sizeof member, "%s%s%s", within, within[0] == '\0' ? "" : ".",
+                   config_show_name(offender).text);
+    if (r == -EEXIST) {
+        return fault_set_member(reterr, member, "is there twice; once is allowed");
+    }
+    const char *object_name = within[0] == '\0' ? "the config" : within;
+    const char *suggestion = suggest_word(offender, names, count);
+    if (suggestion != NULL) {
+        return fault_set_member(reterr, member, "is not a member of %s; did you mean '%s'?",
+                                object_name, suggestion);
+    }
+    print_names(names, count, list);
+    return fault_set_member(reterr, member, "is not a member of %s; allowed are %s", object_name,
+                            list);
 }

@@ -34,10 +34,10 @@ int config_parse_object(const char *text, size_t text_bytes, cJSON **ret, struct
 /*
  * Finds the members of an object: `ret_items[i]` (borrowed from it) is the one called `names[i]`,
  * or NULL. A name that is none of them is refused with the one that may have been meant, or with
- * all of them.
+ * all of them. `within` is where the object stands, as "events[1]"; "": it is the config itself.
  */
-int config_take_members(const cJSON *object, const char *const *names, size_t count,
-                        const cJSON **ret_items, struct fault *reterr);
+int config_take_members(const cJSON *object, const char *within, const char *const *names,
+                        size_t count, const cJSON **ret_items, struct fault *reterr);
 
 /* Leave `*value` alone where `item` is NULL. */
 int config_read_integer(const cJSON *item, const char *name, int64_t minimum, int64_t maximum,

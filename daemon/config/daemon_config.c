@@ -176,7 +176,7 @@ int daemon_config_parse(const char *text, size_t text_bytes, const char *path,
     struct daemon_config config;
     int r = config_parse_object(text, text_bytes, &tree, reterr);
     if (r >= 0) {
-        r = config_take_members(tree, member_names, MEMBER_COUNT, items, reterr);
+        r = config_take_members(tree, "", member_names, MEMBER_COUNT, items, reterr);
     }
     if (r < 0) {
         return r;

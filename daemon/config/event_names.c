@@ -198,7 +198,8 @@ int event_names_find(const char *name, const char *member, struct event_code *re
     }
     if (colon != NULL && !take_modifiers(colon + 1, ret)) {
         return fault_set_member(reterr, member,
-                                "has other modifiers than u, k and at most three p: '%s'",
+                                "has '%s' behind its name; modifiers (u, k, at most three p) are "
+                                "allowed, and of -e a period, as in page-faults:100",
                                 config_show_name(colon).text);
     }
     return 0;

@@ -461,8 +461,8 @@ static int read_off_cpu(const cJSON *item, const struct session_limits *limits,
     int r = session_off_cpu_read(item, off_cpu, reterr);
     if (r >= 0 && off_cpu->is_on && (limits->allowed_events >> EVENT_KIND_SOFTWARE & 1) == 0) {
         return fault_set_member(reterr, "off_cpu",
-                                "samples a software event, which %s; false is allowed "
-                                "(allowed_events in %.120s)",
+                                "samples a software event, which %s; a session without it is "
+                                "allowed (allowed_events in %.120s)",
                                 limits->allowed_events_is_default
                                     ? "users other than root may not have, unless the "
                                       "administrator says so"
@@ -514,7 +514,7 @@ int session_config_parse_within(const char *text, size_t text_bytes, bool detach
     const cJSON *items[MEMBER_COUNT];
     int r = config_parse_object(text, text_bytes, &tree, reterr);
     if (r >= 0) {
-        r = config_take_members(tree, member_names, MEMBER_COUNT, items, reterr);
+        r = config_take_members(tree, "", member_names, MEMBER_COUNT, items, reterr);
     }
     if (r < 0) {
         return r;

@@ -59,17 +59,17 @@ static int read_rate(const struct element *element, struct session_event *event,
 static int read_element(const cJSON *item, size_t index, struct element *element,
                         struct session_event *ret, struct fault *reterr)
 {
+    char place[MEMBER_BYTES / 2];
+    (void)snprintf(place, sizeof place, "events[%zu]", index);
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        (void)snprintf(element->names[i], MEMBER_BYTES, "events[%zu].%s", index, member_names[i]);
+        (void)snprintf(element->names[i], MEMBER_BYTES, "%s.%s", place, member_names[i]);
     }
     if (!cJSON_IsObject(item)) {
-        char name[MEMBER_BYTES];
-        (void)snprintf(name, sizeof name, "events[%zu]", index);
-        return fault_set_member(reterr, name,
+        return fault_set_member(reterr, place,
                                 "is not an object; {\"event\": \"page-faults\", \"period\": 100} "
                                 "is one that is allowed");
     }
-    int r = config_take_members(item, member_names, MEMBER_COUNT, element->items, reterr);
+    int r = config_take_members(item, place, member_names, MEMBER_COUNT, element->items, reterr);
     const char *name = cJSON_GetStringValue(element->items[EVENT]);
     if (r >= 0 && name == NULL) {
         r = fault_set_member(reterr, element->names[EVENT], "is %s; the name of an event is needed",

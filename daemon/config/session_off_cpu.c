@@ -31,10 +31,10 @@ int session_off_cpu_read(const cJSON *item, struct session_off_cpu *ret, struct 
     }
     if (!cJSON_IsObject(item)) {
         return fault_set_member(reterr, "off_cpu",
-                                "is neither false nor an object; {\"min_wait_us\": 100} is one "
-                                "that is allowed");
+                                "is neither false nor an object; {} is one that is allowed, and "
+                                "so is {\"min_wait_us\": 100}");
     }
-    int r = config_take_members(item, member_names, MEMBER_COUNT, items, reterr);
+    int r = config_take_members(item, "off_cpu", member_names, MEMBER_COUNT, items, reterr);
     if (r >= 0) {
         r = config_read_integer(items[MIN_WAIT_US], "off_cpu.min_wait_us", 0,
                                 SESSION_MIN_WAIT_US_MAX, &min_wait_us, reterr);

@@ -231,8 +231,8 @@ TEST(refuses_events_that_are_not_allowed)
          "events: has 'cs', a software event, which the administrator does not allow "
          "(allowed_events in F)"},
         {"{\"allowed_events\":[\"hardware\"]}", 0, "{\"off_cpu\":{}}",
-         "off_cpu: samples a software event, which the administrator does not allow; false is "
-         "allowed (allowed_events in F)"},
+         "off_cpu: samples a software event, which the administrator does not allow; a session "
+         "without it is allowed (allowed_events in F)"},
         {"{\"max_event_rate_hz\":50000}", 1000,
          "{\"events\":[{\"event\":\"cs\",\"frequency_hz\":50000}]}", NULL},
     };
