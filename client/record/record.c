@@ -223,8 +223,8 @@ static int begin(struct recording *recording)
     if (status != EXIT_DONE) {
         return status;
     }
-    status = record_session_create(recording->conn, config, false, limit_s(recording->request),
-                                   &recording->is_limited);
+    status = record_session_create(recording->conn, recording->request, config, false,
+                                   limit_s(recording->request), &recording->is_limited);
     if (status != EXIT_DONE) {
         return status;
     }

@@ -136,6 +136,45 @@ int record_config_build(const char *base, const struct record_request *request, 
     return 0;
 }
 
+/* The option that was given for the member of the config that a text begins with, and how long that
+ * is; NULL: none was. */
+static const char *find_option(const struct record_request *request, const char *text,
+                               size_t *ret_bytes)
+{
+    const struct {
+        const char *member;
+        const char *option;
+        bool is_given;
+    } options[] = {
+        {"frequency_hz", "-F", request->frequency_hz > 0},
+        {MAX_DURATION, "-d", request->max_duration_s > 0},
+        {KERNEL_STACKS, "--kernel", request->kernel_stacks},
+        {"events", "-e", request->events != NULL},
+        {"off_cpu", request->has_waits ? "--wall" : "--min-wait",
+         request->has_waits || request->min_wait_us > 0},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        size_t bytes = strlen(options[i].member);
+        if (options[i].is_given && strncmp(text, options[i].member, bytes) == 0 &&
+            strspn(text + bytes, ":[.") > 0) {
+            *ret_bytes = strcspn(text, ":");
+            return options[i].option;
+        }
+    }
+    return NULL;
+}
+
+void record_name_option(const struct record_request *request, struct profctl_fault *fault)
+{
+    struct profctl_fault named = *fault;
+    size_t bytes = 0;
+    const char *option = find_option(request, fault->text, &bytes);
+    if (option != NULL) {
+        (void)snprintf(named.text, sizeof named.text, "%s%s", option, fault->text + bytes);
+        *fault = named;
+    }
+}
+
 int record_config_load(const struct record_request *request, pid_t child, char **ret)
 {
     const char *path = request->config_path;
@@ -158,7 +197,10 @@ int record_config_load(const struct record_request *request, pid_t child, char *
     }
     /* Options that are too many together. */
     if (built != NULL && session_config_parse(built, strlen(built), false, &config, &fault) < 0) {
-        return complain("%s: %s", fault.member, fault.text);
+        struct profctl_fault wrong = {0};
+        (void)snprintf(wrong.text, sizeof wrong.text, "%s: %s", fault.member, fault.text);
+        record_name_option(request, &wrong);
+        return complain("%s", wrong.text);
     }
     bool from_options = request->targets != NULL;
     int status = target_check(&config.targets, from_options ? NULL : path, from_options);
@@ -210,8 +252,9 @@ static char *add_limit(const char *config, uint64_t limit_s)
     return cJSON_PrintUnformatted(tree);
 }
 
-int record_session_create(struct profctl *conn, const char *config, bool is_detached,
-                          uint64_t limit_s, bool *ret_is_limited)
+int record_session_create(struct profctl *conn, const struct record_request *request,
+                          const char *config, bool is_detached, uint64_t limit_s,
+                          bool *ret_is_limited)
 {
     struct profctl_fault fault = {0};
     bool lacks_kernel = false;
@@ -229,7 +272,11 @@ int record_session_create(struct profctl *conn, const char *config, bool is_deta
     if (lacks_kernel) {
         (void)complain("note: " RECORD_LACKS_KERNEL "; --no-kernel asks for none");
     }
-    return r < 0 ? doctor_complain_create(conn, &fault) : EXIT_DONE;
+    if (r < 0) {
+        record_name_option(request, &fault);
+        return doctor_complain_create(conn, &fault);
+    }
+    return EXIT_DONE;
 }
 
 int record_config_rate(const char *config, uint64_t frequency_hz, char **ret)

@@ -170,7 +170,7 @@ int top_run(struct top_request *request)
         return status;
     }
     int r =
-        top_source_new(request->record.socket_path, config,
+        top_source_new(&request->record, config,
                        min_u64(request->interval_ns, is_batch ? BATCH_READ_NS : NS_PER_S), &source);
     if (r < 0) {
         return complain("top: cannot begin: %s", strerror(-r));

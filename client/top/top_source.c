@@ -48,8 +48,8 @@ struct described {
 };
 
 struct top_source {
-    const char *socket_path;
-    char *base_config; /* owned: a thread that hangs may outlive the caller's */
+    struct record_request request; /* a copy, whose members are borrowed */
+    char *base_config;             /* owned: a thread that hangs may outlive the caller's */
     uint64_t interval_ns;
     int event_fd;
     pthread_mutex_t lock;
@@ -180,7 +180,8 @@ static int begin_session(struct top_source *source)
     struct profctl_fault fault = {0};
     cleanup_(freep) char *config = NULL;
     bool lacks_kernel = false;
-    if (source->conn == NULL && profctl_connect(source->socket_path, &source->conn, &fault) < 0) {
+    if (source->conn == NULL &&
+        profctl_connect(source->request.socket_path, &source->conn, &fault) < 0) {
         char text[TOP_TEXT_BYTES];
         (void)snprintf(text, sizeof text, "daemon: %s", fault.text);
         set_state(source, TOP_FAILED, text);
@@ -198,6 +199,7 @@ static int begin_session(struct top_source *source)
     if (record_session_try(source->conn, config == NULL ? source->base_config : config, false,
                            &lacks_kernel, &fault) < 0 ||
         profctl_start(source->conn, &fault) < 0) {
+        record_name_option(&source->request, &fault);
         return fail_begin(source, &fault);
     }
     source->has_session = true;
@@ -394,7 +396,7 @@ static int prepare(struct top_source *source)
     return r < 0 ? r : threads_start(run, source);
 }
 
-int top_source_new(const char *socket_path, const char *config, uint64_t interval_ns,
+int top_source_new(const struct record_request *request, const char *config, uint64_t interval_ns,
                    struct top_source **ret)
 {
     struct top_source *source = calloc(1, sizeof *source);
@@ -402,7 +404,7 @@ int top_source_new(const char *socket_path, const char *config, uint64_t interva
         return -ENOMEM;
     }
     *source = (struct top_source){
-        .socket_path = socket_path,
+        .request = *request,
         .base_config = strdup(config),
         .interval_ns = interval_ns,
         .event_fd = -1,

@@ -42,11 +42,12 @@ struct top_news {
 
 void top_news_done(struct top_news *news);
 
+struct record_request;
 struct top_source;
 
-/* Starts the thread. `socket_path` and `config` are borrowed until top_source_free(). `*ret` is
- * returned. Returns 0, or -errno. */
-int top_source_new(const char *socket_path, const char *config, uint64_t interval_ns,
+/* Starts the thread. `config` is borrowed until top_source_free(), and so is what `request` has:
+ * where the daemon is, and which options were given. `*ret` is returned. Returns 0, or -errno. */
+int top_source_new(const struct record_request *request, const char *config, uint64_t interval_ns,
                    struct top_source **ret);
 
 /* Ends the session. A thread that waits for the daemon for more than a second is left alone: the

@@ -132,7 +132,7 @@ static int start(const struct record_request *request)
     if (status != EXIT_DONE) {
         return status;
     }
-    status = record_session_create(conn, config, true, 0, NULL);
+    status = record_session_create(conn, request, config, true, 0, NULL);
     if (status != EXIT_DONE) {
         return status;
     }

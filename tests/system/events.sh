@@ -81,6 +81,8 @@ expect_status 1 profctl record --native -e page-faults@101 -o "$WORK/q.fxt" -- t
 grep -q "at most 100 is allowed (max_event_rate_hz in $WORK/daemon.json)" "$WORK/out" || fail "the rate: $(cat "$WORK/out")"
 
 echo "== none allowed"
+echo '{"off_cpu": {}}' >"$WORK/waits.json"
+echo '{"events": [{"event": "cs"}]}' >"$WORK/cs.json"
 stop_daemon || fail "the daemon"
 echo '{"allowed_events": []}' >"$WORK/daemon.json"
 start_daemon --config "$WORK/daemon.json"
@@ -92,3 +94,21 @@ grep -q '^  page-faults  *counts faults; not allowed to you$' "$WORK/out" || fai
 grep -q '^allowed_events of the daemon' "$WORK/out" || fail "events: $(cat "$WORK/out")"
 [ "$(wc -L <"$WORK/out")" -le 80 ] || fail "a line is too long: $(cat "$WORK/out")"
 profctl record --native -e cpu-clock@99 -o "$WORK/q.fxt" -- "$WORKLOADS/busy" --seconds 0.1 >"$WORK/out" 2>&1 || fail "the clock: $(cat "$WORK/out")"
+rm "$WORK/q.fxt"
+# forbidden TEXT OPTION...: the option that was given is named, or the member of the file.
+forbidden() {
+    for verb in "record --native -o $WORK/q.fxt" start "top -b"; do
+        # shellcheck disable=SC2086
+        expect_status 1 profctl $verb "${@:2}" >"$WORK/out" 2>&1
+        grep -qF -- "session: $1 software event, which the administrator does not allow" "$WORK/out" || fail "$verb ${*:2}: $(cat "$WORK/out")"
+    done
+}
+forbidden "--wall: samples a" --wall
+forbidden "off_cpu: samples a" --config "$WORK/waits.json"
+forbidden "events: has 'cs', a" --config "$WORK/cs.json"
+for verb in record start; do
+    expect_status 1 profctl $verb --min-wait 1ms >"$WORK/out" 2>&1
+    grep -q "session: --min-wait: samples a" "$WORK/out" || fail "$verb --min-wait: $(cat "$WORK/out")"
+    expect_status 1 profctl $verb -e cs >"$WORK/out" 2>&1
+    grep -q "session: -e: has 'cs', a" "$WORK/out" || fail "$verb -e: $(cat "$WORK/out")"
+done

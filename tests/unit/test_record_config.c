@@ -3,6 +3,7 @@
 /*
  * How options become a config, and go over one from a file.
  */
+#include "profctl.h"
 #include "record.h"
 #include "record_config.h"
 #include "unit_test.h"
@@ -53,6 +54,36 @@ TEST(puts_options_over_the_file)
             record_config_build(cases[i].base, &cases[i].request, cases[i].child, &text, NULL), 0);
         assert_string_equal(text, cases[i].expected);
         free(text);
+    }
+}
+
+TEST(names_the_option_that_was_given_for_a_member)
+{
+    static cJSON given;
+    static const struct {
+        struct record_request request;
+        const char *text;
+        const char *expected;
+    } cases[] = {
+        {{.has_waits = true}, "off_cpu: is not allowed", "--wall: is not allowed"},
+        {{.min_wait_us = 7}, "off_cpu: is not allowed", "--min-wait: is not allowed"},
+        {{.frequency_hz = 7}, "off_cpu: is not allowed", NULL},
+        {{.frequency_hz = 7}, "frequency_hz: is too high: by 1", "-F: is too high: by 1"},
+        {{.max_duration_s = 7}, "max_duration_s: is too long", "-d: is too long"},
+        {{.kernel_stacks = true}, "kernel_stacks: are kept", "--kernel: are kept"},
+        {{.no_kernel_stacks = true}, "kernel_stacks: are kept", NULL},
+        {{.events = &given}, "events: has 'cs'", "-e: has 'cs'"},
+        {{.events = &given}, "events[1].event: is too long", "-e: is too long"},
+        {{.events = &given}, "eventsful: is none", NULL},
+        {{.has_waits = true}, "a session is there", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct profctl_fault fault = {.code = EINVAL};
+        (void)snprintf(fault.text, sizeof fault.text, "%s", cases[i].text);
+        record_name_option(&cases[i].request, &fault);
+        assert_string_equal(fault.text,
+                            cases[i].expected == NULL ? cases[i].text : cases[i].expected);
+        assert_int_equal(fault.code, EINVAL);
     }
 }
 

@@ -69,8 +69,13 @@ int record_session_try(struct profctl *conn, const char *config, bool is_detache
 /* The same, with a note of it. The session has `limit_s` as its max_duration_s (0: none), where the
  * config has none and the administrator allows so much: `*ret_is_limited` (may be NULL). Returns an
  * exit status, after a complaint. */
-int record_session_create(struct profctl *conn, const char *config, bool is_detached,
-                          uint64_t limit_s, bool *ret_is_limited);
+int record_session_create(struct profctl *conn, const struct record_request *request,
+                          const char *config, bool is_detached, uint64_t limit_s,
+                          bool *ret_is_limited);
+
+/* Names in a fault the option that its user gave, in place of the member of the config that the
+ * option set: "--wall: ..." where the text begins with "off_cpu: ". */
+void record_name_option(const struct record_request *request, struct profctl_fault *fault);
 
 /*
  * The options of each verb that makes a session, in its table; its request is a struct
