@@ -18,6 +18,9 @@
 #include <time.h>
 
 #define NUMBERS_WIDTH ((size_t)28) /* of the columns before the texts, with the gap behind them */
+#define NARROW_WIDTH                                                                               \
+    ((size_t)20) /* the same on a narrow page, which has no amounts and modules                    \
+                  */
 #define TITLE_BYTES   ((size_t)64)
 #define SAMPLES_WIDTH 7 /* of one of these; of another event the column is wider */
 /* As in sentences of report: a share of so many is within 5 points, in 19 of 20 looks. */
@@ -26,20 +29,18 @@
 #define GAP_WIDTH         ((size_t)2)
 
 /* Of the clock the number of samples alone. */
-static void print_event(const struct page *page, const struct top_print *print,
-                        const struct top_sums *sums)
+static void print_event(FILE *file, const struct top_print *print, const struct top_sums *sums)
 {
     char amount[TOP_AMOUNT_BYTES];
     if (!print->event->is_clock) {
-        text_print(page->file, print->event->name);
-        (void)fprintf(page->file, " %s ", top_events_amount(print->event, sums->value, amount));
-        text_print(page->file, top_events_unit(print->event));
-        (void)fputs(", ", page->file);
+        text_print(file, print->event->name);
+        (void)fprintf(file, " %s ", top_events_amount(print->event, sums->value, amount));
+        text_print(file, top_events_unit(print->event));
+        (void)fputs(", ", file);
     }
 }
 
-static void print_head(const struct page *page, const struct top_print *print,
-                       const struct top_sums *sums)
+static void write_head(FILE *file, const struct top_print *print, const struct top_sums *sums)
 {
     const struct top_books *books = print->books;
     char clock[16];
@@ -49,33 +50,43 @@ static void print_head(const struct page *page, const struct top_print *print,
     struct top_cpu all = {0};
     (void)localtime_r(&now, &local);
     (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
-    (void)fprintf(page->file, "%s: ", clock);
-    print_event(page, print, sums);
-    (void)fprintf(page->file, "%s in %.1f s", text_samples(sums->sample_count, count),
+    (void)fprintf(file, "%s: ", clock);
+    print_event(file, print, sums);
+    (void)fprintf(file, "%s in %.1f s", text_samples(sums->sample_count, count),
                   (double)sums->span_ns / (double)NS_PER_S);
     if (books->period_ns > 0 && print->event->is_clock) {
-        (void)fprintf(page->file, " at %.0f Hz", (double)NS_PER_S / (double)books->period_ns);
+        (void)fprintf(file, " at %.0f Hz", (double)NS_PER_S / (double)books->period_ns);
     }
     for (size_t i = 0; i < books->cpu_count; i++) {
         all.busy += books->cpus[i].busy;
         all.expected += books->cpus[i].expected;
     }
-    (void)fprintf(page->file, "; %zu CPU%s %.0f %% busy\n", books->cpu_count,
+    (void)fprintf(file, "; %zu CPU%s %.0f %% busy\n", books->cpu_count,
                   books->cpu_count == 1 ? "" : "s", percent_of(all.busy, all.expected));
-    (void)fprintf(page->file,
+    (void)fprintf(file,
                   "ticks: %" PRIu64 " lost, %" PRIu64 " missed, %" PRIu64
                   " dropped; stacks: %" PRIu64 " truncated\n",
                   books->lost, books->missed, books->dropped, sums->truncated_count);
     if (print->pending_count > 0) {
-        (void)fprintf(page->file, "%s not handed out yet\n",
-                      text_samples(print->pending_count, count));
+        (void)fprintf(file, "%s not handed out yet\n", text_samples(print->pending_count, count));
     }
     if (sums->sample_count > 0 && sums->sample_count < FEW_SAMPLES && !print->event->is_wait) {
-        (void)fprintf(page->file,
-                      "few samples: shares are within about %.0f points of the true ones\n",
+        (void)fprintf(file, "few samples: shares are within about %.0f points of the true ones\n",
                       POINTS_OF_SAMPLES / sqrt((double)sums->sample_count));
     }
+}
+
+static int print_head(const struct page *page, const struct top_print *print,
+                      const struct top_sums *sums)
+{
+    struct page_text text;
+    if (!page_text_begin(&text)) {
+        return -ENOMEM;
+    }
+    write_head(text.file, print, sums);
+    page_text_end(&text, page, PAGE_PLAIN);
     (void)fputc('\n', page->file);
+    return 0;
 }
 
 static const char *basename_of(const char *path)
@@ -98,7 +109,9 @@ static int amount_width(const struct top_print *print)
 static struct widths find_widths(const struct page *page, const struct top_print *print,
                                  const struct top_rows *rows, size_t shown)
 {
-    size_t numbers = NUMBERS_WIDTH + (size_t)(amount_width(print) - SAMPLES_WIDTH);
+    bool is_narrow = page_is_narrow(page);
+    size_t numbers =
+        is_narrow ? NARROW_WIDTH : NUMBERS_WIDTH + (size_t)(amount_width(print) - SAMPLES_WIDTH);
     struct page_column columns[2] = {{.needed = 8, .weight = 3}, {.needed = 6, .weight = 2}};
     for (size_t i = 0; i < shown; i++) {
         const struct top_row *row = &rows->rows[i];
@@ -107,8 +120,9 @@ static struct widths find_widths(const struct page *page, const struct top_print
         columns[0].needed = name > columns[0].needed ? name : columns[0].needed;
         columns[1].needed = module > columns[1].needed ? module : columns[1].needed;
     }
-    page_share(columns, 2,
+    page_share(columns, is_narrow ? 1 : 2,
                page->columns == PAGE_UNLIMITED ? PAGE_UNLIMITED
+               : is_narrow                     ? page->columns - numbers
                                                : page->columns - numbers - GAP_WIDTH);
     return (struct widths){columns[0].width, columns[1].width};
 }
@@ -141,6 +155,10 @@ static void print_titles(const struct page *page, const struct top_print *print,
     };
     bool of_functions = print->query.view == TOP_FUNCTIONS;
     char title[TITLE_BYTES];
+    if (page_is_narrow(page)) {
+        (void)fprintf(page->file, "%s%s\n", titles[print->query.view], texts[print->query.view]);
+        return;
+    }
     (void)snprintf(title, sizeof title, "%s%s",
                    !of_functions || print->event->is_clock ? ""
                    : by_total(print)                       ? "total "
@@ -158,14 +176,17 @@ static void print_numbers(const struct page *page, const struct top_print *print
                           const struct top_row *row, uint64_t all)
 {
     char amount[TOP_AMOUNT_BYTES];
-    int width = amount_width(print);
-    double self = percent_of(row->self, all);
-    (void)top_events_amount(print->event, by_total(print) ? row->total : row->self, amount);
-    if (print->query.view == TOP_FUNCTIONS) {
-        (void)fprintf(page->file, "%8.2f  %8.2f  %*s  ", self, percent_of(row->total, all), width,
-                      amount);
-    } else {
-        (void)fprintf(page->file, "%8.2f  %*s  %8" PRId64 "  ", self, width, amount,
+    bool of_functions = print->query.view == TOP_FUNCTIONS;
+    (void)fprintf(page->file, "%8.2f  ", percent_of(row->self, all));
+    if (of_functions) {
+        (void)fprintf(page->file, "%8.2f  ", percent_of(row->total, all));
+    }
+    if (!page_is_narrow(page)) {
+        (void)top_events_amount(print->event, by_total(print) ? row->total : row->self, amount);
+        (void)fprintf(page->file, "%*s  ", amount_width(print), amount);
+    }
+    if (!of_functions) {
+        (void)fprintf(page->file, "%8" PRId64 "  ",
                       print->query.view == TOP_PROCESSES ? (int64_t)row->pid
                                                          : (int64_t)row->process_count);
     }
@@ -176,15 +197,16 @@ static void print_rows(const struct page *page, const struct top_print *print,
 {
     size_t shown = print->limit == 0 || rows->count < print->limit ? rows->count : print->limit;
     struct widths widths = find_widths(page, print, rows, shown);
-    bool of_functions = print->query.view == TOP_FUNCTIONS;
+    bool has_modules = print->query.view == TOP_FUNCTIONS && !page_is_narrow(page);
     print_titles(page, print, &widths);
     for (size_t i = 0; i < shown; i++) {
         const struct top_row *row = &rows->rows[i];
         print_numbers(page, print, row, all);
-        text_print_fitted(page->file, row->name, widths.name, of_functions);
-        (void)fprintf(page->file, "%*s", of_functions ? (int)GAP_WIDTH : 0, "");
-        text_print_fitted(page->file, of_functions ? basename_of(row->module) : "", widths.module,
-                          false);
+        text_print_fitted(page->file, row->name, widths.name, has_modules);
+        if (has_modules) {
+            (void)fprintf(page->file, "%*s", (int)GAP_WIDTH, "");
+            text_print_fitted(page->file, basename_of(row->module), widths.module, false);
+        }
         (void)fputc('\n', page->file);
     }
     (void)fputc('\n', page->file);
@@ -197,7 +219,9 @@ int top_print_text(const struct page *page, const struct top_print *print)
     top_model_sum(print->model, print->query.event, &sums);
     int r = top_model_rows(print->model, &print->query, &rows);
     if (r == 0) {
-        print_head(page, print, &sums);
+        r = print_head(page, print, &sums);
+    }
+    if (r == 0) {
         print_rows(page, print, &rows, sums.value);
     }
     top_rows_done(&rows);

@@ -299,7 +299,10 @@ static void print_titles(const struct top_look *look, char *into)
     bool of_functions = look->state->view == TOP_FUNCTIONS;
     bool of_processes = look->state->view == TOP_PROCESSES;
     if (!is_wide) {
-        (void)snprintf(into, PIECE_BYTES, "%s", of_functions ? "self %" : "     %");
+        (void)snprintf(into, PIECE_BYTES, "%s",
+                       !of_functions                       ? "     %"
+                       : look->state->sort == TOP_BY_TOTAL ? "total%"
+                                                           : "self %");
     } else if (!has_amounts(look)) {
         (void)snprintf(into, PIECE_BYTES, " self %%  total %%");
     } else if (of_functions) {
@@ -364,11 +367,12 @@ static void draw_head(const struct top_look *look, int line)
     static const char *const titles[TOP_VIEWS] = {
         [TOP_FUNCTIONS] = "function", [TOP_PROCESSES] = "process", [TOP_UNITS] = "unit"};
     bool of_functions = look->state->view == TOP_FUNCTIONS;
+    bool is_wide = getmaxx(stdscr) >= WIDE_COLUMNS; /* else the number's title says it */
     char numbers[PIECE_BYTES];
     char title[PIECE_BYTES];
     print_titles(look, numbers);
     (void)snprintf(title, sizeof title, "%s%s", titles[look->state->view],
-                   !of_functions                       ? ""
+                   !of_functions || !is_wide           ? ""
                    : look->state->sort == TOP_BY_TOTAL ? " (by total)"
                                                        : " (by self)");
     draw_texts(look, line, STYLE_HEAD,

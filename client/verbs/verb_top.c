@@ -97,9 +97,9 @@ static const struct command_line line = {
     .help = "Shows where the time of the CPUs goes now: the hottest functions and what called\n"
             "them, processes, units; with --wall also what threads wait in. It has a session\n"
             "of its own, so nothing else can be recorded meanwhile.\n",
-    .more_help =
-        "On the screen ? lists the keys. e shows the next event. w saves what was sampled\n"
-        "last as a recording: 5 minutes of it are kept, of at most 64 MiB.\n\n" BOOKS_PRINT_HELP,
+    .more_help = "On the screen q ends it, ? lists the keys, e shows the next event, and w saves\n"
+                 "what was sampled last as a recording: 5 minutes of it are kept, of at most\n"
+                 "64 MiB.\n\n" BOOKS_PRINT_HELP,
     .options = options,
     .instead = "; -p, -U and others name a part of the machine",
 };

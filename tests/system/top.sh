@@ -137,6 +137,11 @@ expect_not_shown FROZEN
 terminal resize-window -t top -x 20 -y 5
 expect_shown '^ *[0-9]+\.[0-9][0-9]  spin_.*fths$'
 expect_shown '^q quit  \? help$'
+expect_shown '^self %  function$'
+keys s
+expect_shown '^total%  function$'
+keys s
+expect_shown '^self %  function$'
 terminal resize-window -t top -x 19 -y 5
 expect_shown '^too small'
 terminal resize-window -t top -x 200 -y 50
@@ -286,6 +291,11 @@ expect_status 2 profctl top -n 1 >"$WORK/out" 2>"$WORK/err"
 profctl top -p "$busy" -b -n 2 --interval 0.5 --rows 2 >"$WORK/out" || fail "top -b failed"
 [ "$(grep -c 'samples in' "$WORK/out")" -eq 2 ] || fail "there are not two looks: $(cat "$WORK/out")"
 grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9]+  spin_three_fifths  busy$' "$WORK/out" || fail "no row of spin_three_fifths: $(cat "$WORK/out")"
+for view in function process unit; do
+    COLUMNS=40 profctl top -p "$busy" -b -n 1 --interval 0.5 --rows 2 --by "$view" >"$WORK/out" || fail "top -b failed"
+    [ "$(wc -L <"$WORK/out")" -le 40 ] || fail "wider than 40 columns: $(cat "$WORK/out")"
+    grep -qE "^ .* %.*  $view$" "$WORK/out" || fail "no titles in 40 columns: $(cat "$WORK/out")"
+done
 profctl top -p "$busy" --json -n 2 --interval 0.5 >"$WORK/out" || fail "top --json failed"
 # Of 50 samples either of the two functions may have more: 3 of 5 are no more than half of them in one of twelve runs.
 expect_json "$WORK/out" "len(lines) == 2 and {f['name'] for f in lines[1]['functions'][:2]} == {'spin_three_fifths', 'spin_two_fifths'} and lines[1]['processes'][0]['pid'] == $busy and lines[0]['pending'] >= 0" \
