@@ -415,7 +415,31 @@ static int sum_functions(const struct top_model *model, uint32_t event, struct t
     return 0;
 }
 
-/* By process, or by unit: then rows are numbered as texts are. */
+/* The first number that each process has: it has others by other names, and in other units.
+ * Returned: free(). NULL when there is no memory. */
+static uint32_t *find_first_numbers(const struct tables *tables, bool by_unit)
+{
+    size_t count = tables->processes.item_count;
+    struct intern keys = {0};
+    cleanup_(freep) uint32_t *firsts = calloc(count + 1, sizeof *firsts);
+    cleanup_(freep) uint32_t *of_keys = calloc(count + 1, sizeof *of_keys);
+    int r = firsts == NULL || of_keys == NULL ? -ENOMEM : 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct model_process *process = process_at(tables, (uint32_t)i);
+        const uint64_t key[2] = {process->pid, by_unit ? process->unit : 0};
+        size_t known_count = keys.item_count;
+        uint32_t item = 0;
+        r = intern_add(&keys, key, sizeof key, &item);
+        if (r == 0) {
+            of_keys[item] = item == known_count ? (uint32_t)i : of_keys[item];
+            firsts[i] = of_keys[item];
+        }
+    }
+    intern_done(&keys);
+    return r < 0 ? NULL : take_ptr(firsts);
+}
+
+/* By process, with the name that it had last, or by unit: then rows are numbered as texts are. */
 static int sum_processes(const struct top_model *model, uint32_t event, bool by_unit,
                          struct top_row *rows)
 {
@@ -423,19 +447,25 @@ static int sum_processes(const struct top_model *model, uint32_t event, bool by_
     const struct model_sample *sample = NULL;
     size_t number = 0;
     uint32_t head = 0;
+    cleanup_(freep) uint32_t *firsts = find_first_numbers(tables, by_unit);
+    cleanup_(freep) uint64_t *named_ns = calloc(tables->processes.item_count + 1, sizeof *named_ns);
     cleanup_(freep) bool *counted = calloc(tables->processes.item_count + 1, sizeof *counted);
-    if (counted == NULL) {
+    if (firsts == NULL || named_ns == NULL || counted == NULL) {
         return -ENOMEM;
     }
     while ((sample = next_of_event(model, event, &number, &head)) != NULL) {
         const struct model_process *process = process_at(tables, sample->process);
-        struct top_row *row = &rows[by_unit ? process->unit : sample->process];
-        row->name = intern_text(&tables->texts, by_unit ? process->unit : process->name);
+        uint32_t first = firsts[sample->process];
+        struct top_row *row = &rows[by_unit ? process->unit : first];
+        if (sample->time_ns >= named_ns[first]) {
+            row->name = intern_text(&tables->texts, by_unit ? process->unit : process->name);
+            named_ns[first] = sample->time_ns;
+        }
         row->pid = by_unit ? 0 : process->pid;
-        row->process_count += !counted[sample->process];
+        row->process_count += !counted[first];
         row->self += sample->value;
         row->total += sample->value;
-        counted[sample->process] = true;
+        counted[first] = true;
     }
     return 0;
 }

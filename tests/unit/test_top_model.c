@@ -9,7 +9,8 @@
 /* What a sample is beside its stack. */
 struct made {
     uint64_t pid;
-    uint64_t value; /* 0: 1 */
+    const char *process; /* NULL: by the pid */
+    uint64_t value;      /* 0: 1 */
     uint32_t event;
     bool is_truncated;
 };
@@ -30,13 +31,16 @@ static void add_made(struct top_model *model, uint64_t time_ns, const char *name
     char process[32];
     char unit[32];
     (void)snprintf(copy, sizeof copy, "%s", names);
-    (void)snprintf(process, sizeof process, "process%d", (int)pid);
+    if (made.process == NULL) {
+        (void)snprintf(process, sizeof process, "process%d", (int)pid);
+        made.process = process;
+    }
     (void)snprintf(unit, sizeof unit, "%s.service", pid % 2 == 0 ? "even" : "odd");
     for (char *name = strtok_r(copy, " ", &rest); name != NULL; name = strtok_r(NULL, " ", &rest)) {
         assert_int_equal(
             top_model_function(model, name, "/lib/a.so", &functions[sample.function_count++]), 0);
     }
-    assert_int_equal(top_model_process(model, pid, process, unit, &sample.process), 0);
+    assert_int_equal(top_model_process(model, pid, made.process, unit, &sample.process), 0);
     assert_int_equal(top_model_add(model, &sample), 0);
 }
 
@@ -153,6 +157,25 @@ TEST_MADE(struct top_model *model, sums_processes_and_units, top_model_new(10 * 
                         "odd.service 3/3, even.service 1/1");
     assert_int_equal(
         top_model_rows(model, &(struct top_query){.view = TOP_UNITS, .filter = ""}, &rows), 0);
+    assert_int_equal(rows.rows[0].process_count, 2);
+    top_rows_done(&rows);
+}
+
+/* As when one runs another program. Samples may come later than others that are newer. */
+TEST_MADE(struct top_model *model, has_one_row_of_a_process_by_its_last_name,
+          top_model_new(10 * SECOND), top_model_free)
+{
+    struct top_rows rows = {0};
+    add_made(model, SECOND, "a", (struct made){.pid = 3, .process = "bash"});
+    add_made(model, 3 * SECOND, "a", (struct made){.pid = 3, .process = "sleep"});
+    add_made(model, 2 * SECOND, "a", (struct made){.pid = 3, .process = "env"});
+    add_made(model, SECOND, "a", (struct made){.pid = 5, .process = "bash"});
+    assert_int_equal(top_model_advance(model, 3 * SECOND), 0);
+    assert_string_equal(rows_of(model, (struct top_query){.view = TOP_PROCESSES}),
+                        "sleep 3/3, bash 1/1");
+    assert_int_equal(
+        top_model_rows(model, &(struct top_query){.view = TOP_UNITS, .filter = ""}, &rows), 0);
+    assert_int_equal(rows.count, 1);
     assert_int_equal(rows.rows[0].process_count, 2);
     top_rows_done(&rows);
 }
