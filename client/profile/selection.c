@@ -294,6 +294,41 @@ static int mark_frames(const struct selection *selection, const struct profile *
     return 0;
 }
 
+/* A part of the time. */
+struct part {
+    uint64_t from_ns;
+    uint64_t to_ns;     /* UINT64_MAX: to the end */
+    uint64_t origin_ns; /* of offsets: nothing that is selected lies before it */
+};
+
+/* From when on it was so: a wait was there for as long as it stands for, up to its sample. */
+static uint64_t begin_of(const struct profile *profile, size_t sample)
+{
+    uint64_t time_ns = profile->samples[sample].time_ns;
+    uint64_t value_ns = profile->event.is_wait ? profile_value(profile, sample) : 0;
+    return time_ns > value_ns ? time_ns - value_ns : 0;
+}
+
+/* Whether a part of the time has some of a sample. Of a wait it leaves in `sample` and `value` what
+ * is within: that ends with the part, where the wait did not end in it. */
+static bool cut_to_part(const struct profile *profile, size_t number, const struct part *part,
+                        struct profile_sample *sample, uint64_t *value)
+{
+    bool is_all = part->from_ns == 0 && part->to_ns == UINT64_MAX;
+    if (is_all || !profile->event.is_wait) {
+        return is_all || (sample->time_ns >= part->from_ns &&
+                          (sample->time_ns < part->to_ns || part->to_ns == UINT64_MAX));
+    }
+    uint64_t begin_ns = max_u64(begin_of(profile, number), part->from_ns);
+    uint64_t end_ns = min_u64(sample->time_ns, part->to_ns);
+    if (begin_ns >= end_ns || end_ns <= part->origin_ns) {
+        return false;
+    }
+    *value = end_ns - begin_ns;
+    sample->time_ns = end_ns == part->to_ns ? end_ns - 1 : end_ns;
+    return true;
+}
+
 /* Whether a sample is selected, but for its time. */
 static bool is_selected(const struct selection *selection, const struct profile *profile,
                         const bool *marks, const struct profile_sample *sample)
@@ -306,24 +341,17 @@ static bool is_selected(const struct selection *selection, const struct profile 
 static int refuse_none(const struct selection *selection, const struct profile *profile,
                        const bool *marks, struct fault *reterr)
 {
+    uint64_t origin_ns = profile->first_ns - profile->unselected_ns;
     uint64_t first_ns = UINT64_MAX;
     uint64_t last_ns = 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample *sample = &profile->samples[i];
         if (is_selected(selection, profile, marks, sample)) {
-            first_ns = sample->time_ns < first_ns ? sample->time_ns : first_ns;
-            last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
+            first_ns = min_u64(first_ns, max_u64(begin_of(profile, i), origin_ns));
+            last_ns = max_u64(last_ns, sample->time_ns);
         }
     }
     return selection_explain_none(selection, profile, first_ns, last_ns, reterr);
-}
-
-/* Moves what a sample stands for to where the sample goes. */
-static void keep_value(struct profile *profile, size_t from, size_t to)
-{
-    if (profile->values != NULL) {
-        profile->values[to] = profile->values[from];
-    }
 }
 
 /* Adds up what the first samples stand for. */
@@ -335,49 +363,69 @@ static void find_total(struct profile *profile, size_t count)
     }
 }
 
+/* Finds when the first samples were, from the first of them on. */
+static void find_span(struct profile *profile, size_t count, uint64_t origin_ns)
+{
+    uint64_t first_ns = count == 0 ? 0 : UINT64_MAX;
+    uint64_t last_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        first_ns = min_u64(first_ns, profile->samples[i].time_ns);
+        last_ns = max_u64(last_ns, profile->samples[i].time_ns);
+    }
+    profile->unselected_ns = count == 0 ? profile->unselected_ns : first_ns - origin_ns;
+    profile->first_ns = first_ns;
+    profile->last_ns = last_ns;
+}
+
+/* Moves the samples that are selected to the front, with what they stand for. Returns how many. */
+static size_t keep_selected(const struct selection *selection, struct profile *profile,
+                            const bool *marks, const struct part *part)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        struct profile_sample sample = profile->samples[i];
+        uint64_t value = profile_value(profile, i);
+        if (!cut_to_part(profile, i, part, &sample, &value) ||
+            !is_selected(selection, profile, marks, &sample)) {
+            continue;
+        }
+        if (profile->values != NULL) {
+            profile->values[kept] = value;
+        }
+        profile->samples[kept++] = sample;
+    }
+    return kept;
+}
+
 int selection_apply(const struct selection *selection, struct profile *profile,
                     struct fault *reterr)
 {
     cleanup_(freep) bool *marks = NULL;
-    uint64_t from_ns = 0;
-    uint64_t to_ns = 0;
-    size_t kept = 0;
-    int r = find_time(&selection->from, profile, 0, &from_ns, reterr);
-    r = r < 0 ? r : find_time(&selection->to, profile, UINT64_MAX, &to_ns, reterr);
+    struct part part = {.origin_ns = profile->first_ns - profile->unselected_ns};
+    int r = find_time(&selection->from, profile, 0, &part.from_ns, reterr);
+    r = r < 0 ? r : find_time(&selection->to, profile, UINT64_MAX, &part.to_ns, reterr);
     if (r < 0) {
         return r;
     }
-    if (from_ns >= to_ns) {
+    if (part.from_ns >= part.to_ns) {
         return fault_set(reterr, EINVAL, "the part that is selected ends before it begins");
     }
     r = mark_frames(selection, profile, &marks, reterr);
     if (r < 0) {
         return r;
     }
-    uint64_t first_ns = UINT64_MAX;
-    uint64_t last_ns = 0;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct profile_sample sample = profile->samples[i];
-        if (sample.time_ns >= from_ns && (sample.time_ns < to_ns || to_ns == UINT64_MAX) &&
-            is_selected(selection, profile, marks, &sample)) {
-            first_ns = sample.time_ns < first_ns ? sample.time_ns : first_ns;
-            last_ns = sample.time_ns > last_ns ? sample.time_ns : last_ns;
-            keep_value(profile, i, kept);
-            profile->samples[kept++] = sample;
-        }
-    }
-    if (kept == 0 && profile->sample_count > 0) {
+    size_t count = profile->sample_count;
+    size_t kept = keep_selected(selection, profile, marks, &part);
+    if (kept == 0 && count > 0) {
         return refuse_none(selection, profile, marks, reterr);
     }
     find_total(profile, kept);
-    profile->unselected_count += profile->sample_count - kept;
+    find_span(profile, kept, part.origin_ns);
+    profile->unselected_count += count - kept;
     profile->sample_count = kept;
-    profile->unselected_ns += kept == 0 ? 0 : first_ns - profile->first_ns;
-    profile->first_ns = kept == 0 ? 0 : first_ns;
-    profile->last_ns = last_ns;
-    profile->from_ns = max_u64(profile->from_ns, from_ns);
-    if (to_ns != UINT64_MAX) {
-        profile->to_ns = profile->to_ns == 0 ? to_ns : min_u64(profile->to_ns, to_ns);
+    profile->from_ns = max_u64(profile->from_ns, part.from_ns);
+    if (part.to_ns != UINT64_MAX) {
+        profile->to_ns = profile->to_ns == 0 ? part.to_ns : min_u64(profile->to_ns, part.to_ns);
     }
     return 0;
 }

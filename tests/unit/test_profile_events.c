@@ -299,6 +299,52 @@ TEST(selects_values_with_their_samples)
     (void)profile_free(profile);
 }
 
+/* Waits from 1 to 3 s and from 4.5 to 5 s, as offsets. */
+TEST(selects_the_part_of_a_wait_that_lies_between_the_times)
+{
+    static const struct {
+        const char *from;
+        const char *to;
+        uint64_t values[2]; /* 0: none */
+        uint64_t last_ns;   /* the end of the last one, as an offset */
+    } cases[] = {
+        {NULL, NULL, {2 * S, S / 2}, 5 * S},
+        {"0", NULL, {2 * S, S / 2}, 5 * S},
+        {"2", NULL, {S, S / 2}, 5 * S},
+        {"2.999999999", NULL, {1, S / 2}, 5 * S},
+        {"3", NULL, {S / 2}, 5 * S},
+        {NULL, "1.25", {S / 4}, 5 * S / 4 - 1},
+        {"1.5", "2.5", {S}, 5 * S / 2 - 1},
+        {"1.5", "3", {3 * S / 2}, 3 * S - 1},
+        {"2", "4.75", {S, S / 4}, 19 * S / 4 - 1},
+        {"4.9", "4.900000001", {1}, 49 * S / 10},
+        {"3", "4.5", {0}, 0},
+        {NULL, "1", {0}, 0},
+        {"5", NULL, {0}, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct fault fault = {0};
+        struct profile *profile = waits();
+        struct selection selection = {0};
+        size_t count = (cases[i].values[0] > 0) + (size_t)(cases[i].values[1] > 0);
+        assert_true(cases[i].from == NULL || selection_parse_time(cases[i].from, &selection.from));
+        assert_true(cases[i].to == NULL || selection_parse_time(cases[i].to, &selection.to));
+        assert_int_equal(selection_apply(&selection, profile, &fault), count > 0 ? 0 : -ESRCH);
+        if (count == 0) {
+            assert_string_equal(fault.text, "no sample is between these times; those that would be "
+                                            "selected are from 1.000 s to 5.000 s");
+            assert_values(profile, ADDRESSES(2 * S, S / 2));
+        } else {
+            assert_values(profile, cases[i].values, count);
+            assert_int_equal(profile->unselected_count, 2 - count);
+            assert_int_equal(profile->last_ns, S + cases[i].last_ns);
+            assert_int_equal(profile->samples[count - 1].time_ns, S + cases[i].last_ns);
+            assert_int_equal(profile->first_ns - profile->unselected_ns, S);
+        }
+        (void)profile_free(profile);
+    }
+}
+
 /* The row of a function. */
 static const struct report_row *row_of(const struct report *report, const struct profile *profile,
                                        const char *name)

@@ -4,9 +4,10 @@
 /*
  * A part of a recording: what was sampled between two times, of some tasks, in some modules. A
  * sample is selected if it lies between the times, and, where tasks are named, one of them is its
- * own, and, where modules are named, one of them has its innermost frame. Users, units and control
- * groups are those that the process had when it was sampled; of a recording that does not say them
- * none is selected.
+ * own, and, where modules are named, one of them has its innermost frame. Of a wait, which was
+ * there for as long as it stands for, what lies between the times is selected: its sample is then
+ * at the end of that, and stands for it. Users, units and control groups are those that the process
+ * had when it was sampled; of a recording that does not say them none is selected.
  */
 
 #include "profile.h"
