@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "counters.h"
 #include "export_cost.h"
+#include "extremes.h"
 #include "json.h"
 
 #include <inttypes.h>
@@ -27,7 +28,6 @@ static const char *const terms[] = {
 static const char *const lost_terms[] = {"lost", "throttled", "missed", "dropped"};
 
 /* Of another event than the clock, as the next. */
-static const char *const event_lost_terms[] = {"lost", "dropped"};
 static const char *const event_terms[] = {
     "counted", "sampled",      "received",     "lost",       "kept",       "filtered",
     "dropped", "throttled_ns", "held_back_ns", "enabled_ns", "running_ns",
@@ -59,23 +59,44 @@ static const cJSON *event_total(const cJSON *books, const struct profile_event *
     return NULL;
 }
 
+/* A count of the books; 0 where it is none. */
+static uint64_t count_of(const cJSON *total, const char *name)
+{
+    const cJSON *term = number_of(total, name);
+    bool is_count =
+        term != NULL && term->valuedouble >= 1 && term->valuedouble <= (double)JSON_INTEGER_MAX;
+    return is_count ? (uint64_t)term->valuedouble : 0;
+}
+
+/* How many samples would stand for what was counted and has none, each for as much as those that
+ * came. Some of these the kernel has told as lost. */
+static uint64_t unsampled_of(const cJSON *total)
+{
+    uint64_t counted = count_of(total, "counted");
+    uint64_t sampled = count_of(total, "sampled");
+    uint64_t received = count_of(total, "received");
+    uint64_t each = received > 0 ? sampled / received : 1;
+    return counted > sampled ? (counted - sampled) / max_u64(each, 1) : 0;
+}
+
 /* What has no sample, by these books. */
 static uint64_t lost_by(const struct profile *profile, const char *books_json)
 {
     cleanup_(json_freep) cJSON *books = cJSON_Parse(books_json);
-    bool is_clock = profile->event.is_clock;
-    const cJSON *total = is_clock ? cJSON_GetObjectItemCaseSensitive(books, "total")
-                                  : event_total(books, &profile->event);
-    const char *const *lost_members = is_clock ? lost_terms : event_lost_terms;
-    size_t count = is_clock ? COUNT_OF(lost_terms) : COUNT_OF(event_lost_terms);
+    const struct profile_event *event = &profile->event;
     uint64_t lost = 0;
-    for (size_t i = 0; i < count; i++) {
-        const cJSON *term = number_of(total, lost_members[i]);
-        bool is_count =
-            term != NULL && term->valuedouble >= 1 && term->valuedouble <= (double)JSON_INTEGER_MAX;
-        lost += is_count ? (uint64_t)term->valuedouble : 0;
+    if (event->is_clock) {
+        const cJSON *total = cJSON_GetObjectItemCaseSensitive(books, "total");
+        for (size_t i = 0; i < COUNT_OF(lost_terms); i++) {
+            lost += count_of(total, lost_terms[i]);
+        }
+        return lost;
     }
-    return lost;
+    const cJSON *total = event_total(books, event);
+    lost = count_of(total, "lost");
+    /* Waits that have none are left out on purpose, or not certain. */
+    lost = event->is_wait ? lost : max_u64(lost, unsampled_of(total));
+    return lost + count_of(total, "dropped");
 }
 
 uint64_t export_books_lost(const struct profile *profile)

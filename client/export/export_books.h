@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /* Ticks that may have been the target's and have no sample: lost, throttled, missed and dropped
- * ones; of another event the samples that were lost or dropped. 0 where there are no books. */
+ * ones. Of another event the samples that were lost or dropped, and those that would stand for what
+ * was counted without one; of waits lost and dropped ones alone. 0 where there are no books. */
 uint64_t export_books_lost(const struct profile *profile);
 
 /* What they would have cost. */

@@ -20,18 +20,22 @@ struct printed {
     size_t size_bytes;
 };
 
-/* Prints and frees the recording, as into a pipe. */
-static struct printed print(struct recording *recording)
+/* Prints and frees a profile, as into a pipe. */
+static struct printed print_profile(struct profile *profile)
 {
     const struct export_options options = {.is_piped = true};
     struct printed printed = {0};
-    struct profile *profile = load_recording(recording);
     FILE *file = open_memstream(&printed.bytes, &printed.size_bytes);
     assert_non_null(file);
     assert_int_equal(export_format_find("perf-data")->print(file, profile, &options), 0);
     assert_int_equal(fclose(file), 0);
     (void)profile_free(profile);
     return printed;
+}
+
+static struct printed print(struct recording *recording)
+{
+    return print_profile(load_recording(recording));
 }
 
 /* Copies the only record of its type, which has `*ret_bytes`; 0: there is none. All records are
@@ -121,4 +125,59 @@ TEST(a_recording_without_groups_says_nothing_of_them)
     find(&printed, PERF_RECORD_SAMPLE, record, &size_bytes);
     assert_int_equal(size_bytes / sizeof(uint64_t), HEAD_WORDS + record[HEAD_WORDS - 1]);
     free(printed.bytes);
+}
+
+/* A recording with a sample of an event that stands for 100, and such books of it; the rest is
+ * zero. */
+static struct profile *load_of(const char *event, const char *total)
+{
+    struct recording *recording = recording_of("name 7 0 0 app");
+    struct fxt_sample sample = user_sample(1000, 7, COMPLETE, ADDRESSES(0x1000));
+    struct profile *profile = NULL;
+    char text[512];
+    (void)snprintf(
+        text, sizeof text,
+        "{\"session\":\"a\",\"events\":[{\"event\":\"cpu-clock\"},{\"event\":\"%s\",\"period\":100}]}\n",
+        event);
+    add_data(recording, FXT_STRING_SESSION, text);
+    sample.fields |= FXT_SAMPLE_EVENT;
+    sample.event = 1;
+    fxt_write_sample(&recording->writer, &sample);
+    (void)snprintf(text, sizeof text,
+                   "{\"total\":{\"lost\":9},\"events\":[{\"event\":\"%s\",\"total\":{%s}}]}\n",
+                   event, total);
+    add_data(recording, FXT_STRING_BOOKS, text);
+    assert_int_equal(profile_load_memory((const uint8_t *)recording->memory,
+                                         recording->writer.used_bytes, event, &profile, NULL),
+                     0);
+    free(recording);
+    return profile;
+}
+
+TEST(tells_how_many_samples_of_an_event_there_are_not)
+{
+    static const struct {
+        const char *event;
+        const char *total;
+        uint64_t expected;
+    } cases[] = {
+        {"faults", "\"counted\":1000,\"sampled\":1000,\"received\":10", 0},
+        {"faults", "\"counted\":1000,\"sampled\":1000,\"received\":10,\"dropped\":4", 4},
+        {"faults", "\"counted\":1300,\"sampled\":1000,\"received\":10,\"lost\":2", 3},
+        {"faults", "\"counted\":1300,\"sampled\":1000,\"received\":10,\"lost\":5", 5},
+        {"faults", "\"counted\":1399,\"sampled\":1000,\"received\":10,\"dropped\":1", 4},
+        {"faults", "\"counted\":13,\"sampled\":0,\"received\":0", 13},
+        {"faults", "\"counted\":900,\"sampled\":1000,\"received\":10", 0},
+        {"off-cpu", "\"counted\":1300,\"sampled\":1000,\"received\":10,\"lost\":2,\"dropped\":3",
+         5},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t record[16] = {0};
+        size_t size_bytes = 0;
+        struct printed printed = print_profile(load_of(cases[i].event, cases[i].total));
+        find(&printed, PERF_RECORD_LOST_SAMPLES, record, &size_bytes);
+        assert_in_range(size_bytes, 16, sizeof record);
+        assert_int_equal(record[1], cases[i].expected);
+        free(printed.bytes);
+    }
 }
