@@ -22,6 +22,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A command that has a CPU for less of a longer time hardly had one. */
+#define HARDLY_PERCENT 5
+#define LONG_NS        (NS_PER_S / 10)
+
 static uint64_t length_ns(const struct record_outcome *outcome)
 {
     return recording_length_ns(outcome->scan->books_json, outcome->sampled_ns);
@@ -36,6 +40,8 @@ void record_summary_complain_empty(const struct record_outcome *outcome)
 {
     const struct record_request *request = outcome->request;
     const char *path = request->output_path;
+    const bool asks_for_waits = outcome->threads->count > 0;
+    const char *hint = asks_for_waits ? "" : "; --wall records what it waits for";
     char targets[RECORD_TARGETS_BYTES];
     char kept[512] = "";
     if (strcmp(path, "-") != 0) {
@@ -43,20 +49,43 @@ void record_summary_complain_empty(const struct record_outcome *outcome)
                        access(path, F_OK) == 0 ? "is unchanged" : "is not written");
     }
     if (request->command != NULL && !request->whole_machine) {
-        (void)complain("no sample of '%s' was taken in %.3f s; nothing was recorded%s",
-                       request->command[0], length_s(outcome), kept);
+        (void)complain("no sample of '%s' was taken in %.3f s; nothing was recorded%s%s",
+                       request->command[0], length_s(outcome), kept, hint);
     } else if (request->targets != NULL) {
         bool has_tasks = cJSON_GetObjectItemCaseSensitive(request->targets, "pids") != NULL ||
                          cJSON_GetObjectItemCaseSensitive(request->targets, "tids") != NULL;
         (void)record_targets_describe(request->targets, targets);
-        (void)complain(has_tasks ? "%s did not run; nothing was recorded%s"
-                                 : "no process matched %s; nothing was recorded%s",
-                       targets, kept);
+        if (has_tasks) {
+            (void)complain("%s did not run%s; nothing was recorded%s%s", targets,
+                           asks_for_waits ? ", and so short a recording does not know whether it "
+                                            "waited all the time"
+                                          : "",
+                           kept, hint);
+        } else {
+            (void)complain("no process matched %s; nothing was recorded%s", targets, kept);
+        }
     } else if (request->config_path != NULL) {
         (void)complain("nothing that %s asks for has run; nothing was recorded%s",
                        request->config_path, kept);
     } else {
         (void)complain("no CPU was busy when a sample was due; nothing was recorded%s", kept);
+    }
+}
+
+/* Says how to see more of a command that hardly had a CPU: what it did on one is not why it took so
+ * long. */
+static void hint_at_waits(const struct record_outcome *outcome)
+{
+    const struct record_request *request = outcome->request;
+    const char *books = outcome->scan->books_json;
+    double all_ns = (double)length_ns(outcome);
+    double cpu_ns = (double)books_print_kept(books) * (double)books_print_period_ns(books);
+    if (request->command != NULL && !request->whole_machine && outcome->threads->count == 0 &&
+        !outcome->is_empty && outcome->scan->fault.code == 0 && books != NULL &&
+        all_ns >= (double)LONG_NS && 100 * cpu_ns < HARDLY_PERCENT * all_ns) {
+        (void)complain("note: '%s' had a CPU for %.1f %% of the time; --wall records what it waits "
+                       "for",
+                       request->command[0], 100 * cpu_ns / all_ns);
     }
 }
 
@@ -121,6 +150,7 @@ static void complain_gaps(const struct record_outcome *outcome)
     }
     complain_odd_end(outcome);
     complain_unseen_pids(outcome);
+    hint_at_waits(outcome);
 }
 
 static void write_first_lines(FILE *to, const struct record_outcome *outcome)
@@ -164,12 +194,19 @@ static void print_first_lines(FILE *to, const struct record_outcome *outcome)
     }
 }
 
-static void print_last_line(FILE *to, const struct record_outcome *outcome)
+/* What shows the recording: the clock's samples, and the waits. */
+static void print_last_lines(FILE *to, const struct record_outcome *outcome)
 {
+    const char *path = outcome->request->output_path;
     struct page page;
     page_describe_summary(to, &page);
-    page_print_command(&page, "profctl report", outcome->request->output_path,
-                       "shows where the time went");
+    if (outcome->scan->sample_count > 0 || outcome->threads->count == 0) {
+        page_print_command(&page, "profctl report", path, "shows where the time went");
+    }
+    if (outcome->threads->count > 0) {
+        page_print_command(&page, "profctl report --event off-cpu", path,
+                           "shows what threads waited for");
+    }
 }
 
 /* Whether what was written can be read again: not from a pipe or /dev/null. */
@@ -195,7 +232,7 @@ void record_summary_print(FILE *to, const struct record_outcome *outcome)
     thread_sums_print(to, outcome->threads);
     if (!outcome->is_empty && is_readable(outcome->request->output_path)) {
         (void)fputs(outcome->request->shows_books ? "\n" : "", to);
-        print_last_line(to, outcome);
+        print_last_lines(to, outcome);
     }
 }
 

@@ -94,6 +94,8 @@ def manual_blocks(name, text):
 
 
 LIKE = [  # what is alike, and what stands for it
+    # A command that had to wait for a CPU, on a busy machine.
+    (r"(?m)^profctl: note: '[^'\n]*' had a CPU for [^\n]*\n", ""),
     # In a report a warning goes on in the next lines, and is the last; elsewhere it is one line, however long.
     (r"(?m)^warning: cpu (?:[^\n]{69,}\n|[^\n]*\n((?!warning: |profctl )[^\n]+\n)*)", ""),
     (r"(?s)Nothing casts doubt on it:.*?(?:is|are)\s+missing\.|But mind:\n(- [^\n]*\n(  [^\n]*\n)*)+", " DOUBT "),

@@ -166,9 +166,22 @@ grep -q "^profctl: no process matched --comm 'no-such-name'; nothing was recorde
     fail "an empty recording says: $(cat "$WORK/err")"
 cmp "$WORK/copy.fxt" "$WORK/one.fxt" || fail "an empty recording has replaced one"
 expect_status 4 profctl record -d 0.2 -p "$idle" -o "$WORK/none.fxt" >/dev/null 2>"$WORK/err"
-grep -q "^profctl: -p $idle did not run; nothing was recorded; $WORK/none.fxt is not written\$" "$WORK/err" ||
+grep -q "^profctl: -p $idle did not run; nothing was recorded; $WORK/none.fxt is not written; --wall records what it waits for\$" "$WORK/err" ||
     fail "a recording of an idle process says: $(cat "$WORK/err")"
 [ ! -e "$WORK/none.fxt" ] || fail "an empty recording has been written"
+
+# What hardly has a CPU is slow since it waits: that is said, and with --wall how to see it. Without a tick there is only that.
+echo '{"off_cpu": {"max_cost_percent": 100}}' >"$WORK/all.json" # whatever else runs, no switch is left out
+profctl record -F 1 -d 0.5 --wall --config "$WORK/all.json" -p "$idle" -o "$WORK/idle.fxt" >"$WORK/out" 2>"$WORK/err" || fail "waits of an idle process: $(cat "$WORK/err")"
+[ "$(tail -n 1 "$WORK/out")" = "profctl report --event off-cpu $WORK/idle.fxt shows what threads waited for" ] || fail "record --wall says: $(cat "$WORK/out")"
+grep -q 'shows where the time went' "$WORK/out" && fail "record shows ticks that are not there: $(cat "$WORK/out")"
+profctl report --event off-cpu --json "$WORK/idle.fxt" >"$WORK/report.json" || fail "report"
+expect_json "$WORK/report.json" "sum(r['self'] for r in d['rows']) > 400000000" "the process did not wait all the time"
+profctl record -F 4000 -o "$WORK/nap.fxt" -- "$WORKLOADS/napper" 1000 99000 --seconds 0.5 >/dev/null 2>"$WORK/err" || fail "record a nap: $(cat "$WORK/err")"
+grep -qE "^profctl: note: '.*/napper' had a CPU for [0-4]\.[0-9] % of the time; --wall records what it waits for\$" "$WORK/err" ||
+    fail "of a program that naps record says: $(cat "$WORK/err")"
+profctl record -F 4000 -o "$WORK/nap.fxt" --wall -- "$WORKLOADS/napper" 1000 99000 --seconds 0.5 >/dev/null 2>"$WORK/err" || fail "record a nap"
+grep -q 'note: .* had a CPU' "$WORK/err" && fail "record --wall says: $(cat "$WORK/err")"
 
 # A standard stream that is closed is no reason to lose what was recorded: its number is no file's.
 expect_status 1 profctl record -d 0.2 -o "$WORK/closed.fxt" >&- 2>"$WORK/err"
