@@ -67,7 +67,7 @@ def turns(truth_path, dump_path):
     assert all(s["time_ns"] in leaders and s.get("weight", 1) > 0 for s in followers)
     judge_turns(truth, [(s["time_ns"], s.get("weight", 1)) for s in followers], leaders, missing, "samples")
 
-    judge_books(samples, books, "context-switches", "page-faults")
+    judge_books(truth, samples, books, "context-switches", "page-faults")
 
 
 def perf(truth_path, script_path):
@@ -86,7 +86,7 @@ def perf(truth_path, script_path):
     judge_turns(truth, told, switched, None, "perf")
 
 
-def judge_books(samples, books, leader, follower):
+def judge_books(truth, samples, books, leader, follower):
     """A follower's books close by its own count; it has as many samples as there are, and none without one of its
     leader."""
     event = books[follower]
@@ -98,9 +98,15 @@ def judge_books(samples, books, leader, follower):
     print(f"{follower}, with {leader}: {event['total']}")
     for line in event["cpus"] + [event["total"]]:
         assert line["received"] == line["kept"] + line["filtered"] + line["dropped"], line
-        assert line["counted"] == line["sampled"] + line["unexplained"], line
         assert line["unexplained"] >= 0 and line["lost"] == line["throttled"] == line["held_back_ns"] == 0, line
         assert line["running_ns"] == line["enabled_ns"] > 0, line
+    # What the program counted itself is a part of what the kernel counted, and what its samples stand for one of their sum:
+    # all of it but for samples of others.
+    total, own = event["total"], sum(s.get("weight", 1) for s in kept)
+    assert truth["counts"][{"page-faults": 2, "minor-faults": 2, "context-switches": 3}[follower]] <= total["counted"], total
+    assert own <= total["sampled"] and (total["filtered"] > 0 or own == total["sampled"]), (own, total)
+    for term in "counted", "sampled", "received", "kept":
+        assert total[term] == sum(line[term] for line in event["cpus"]), (term, event)
     if leader in books:
         for own, other in zip(event["cpus"], books[leader]["cpus"]):
             # Both are on by one call, and read one after the other, after it.
@@ -146,7 +152,7 @@ def main():
         perf(*arguments)
     elif kind == "books":
         samples, _, books = read_dump(arguments[1])
-        judge_books(samples, books, *arguments[2:])
+        judge_books(read_truth(arguments[0]), samples, books, *arguments[2:])
     else:
         report(*arguments)
 

