@@ -77,7 +77,7 @@ struct diff {
     size_t warning_count;
 };
 
-/* What a part of all samples is a part of, for a person: "CPU time", "faults", "waiting time".
+/* What a part of all samples is a part of, for a person: "CPU time", "faults", "blocked time".
  * Texts of recordings are as a terminal may get them. `into` has room for DIFF_UNIT_BYTES; returns
  * it. */
 #define DIFF_UNIT_BYTES ((size_t)96)

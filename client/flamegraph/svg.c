@@ -263,7 +263,7 @@ static void print_facts(const struct picture *picture)
     print_text(picture->file, event->name, strlen(event->name));
     (void)fputs(", ", picture->file);
     print_amount(picture, picture->totals[0]);
-    (void)fputs(event->is_wait ? " waiting" : "", picture->file);
+    (void)fprintf(picture->file, "%s%s", event->is_wait ? " " : "", profile_event_state(event));
 }
 
 /* The same colours as in page/page.css. */

@@ -56,6 +56,13 @@ bool profile_event_code(const struct profile_event *event, struct event_code *re
     return is_known;
 }
 
+const char *profile_event_state(const struct profile_event *event)
+{
+    return !event->is_wait                                     ? ""
+           : strcmp(event->name, PROFILE_EVENT_PREEMPTED) == 0 ? "ready"
+                                                               : "blocked";
+}
+
 int profile_event_set(struct profile_event *event, const char *name, const char *unit)
 {
     profile_event_done(event);

@@ -256,7 +256,7 @@ static void guessed_stacks(const struct profile *profile, const struct summary *
     }
 }
 
-/* "12.3 % of the samples were", "12.3 % of the waiting time was". */
+/* "12.3 % of the samples were", "12.3 % of the blocked time was". */
 static void write_share(FILE *file, const struct profile *profile, const struct summary *summary,
                         uint64_t part)
 {

@@ -54,10 +54,15 @@ const char *measure_words(const struct profile_event *event, uint64_t value, cha
                            : text_amount(value, event->unit, into, MEASURE_WORDS_BYTES);
 }
 
+static const char *wait_time(const struct profile_event *event)
+{
+    return strcmp(event->name, PROFILE_EVENT_PREEMPTED) == 0 ? "ready time" : "blocked time";
+}
+
 const char *measure_whole(const struct profile_event *event)
 {
     return event->is_clock  ? "samples"
-           : event->is_wait ? "waiting time"
+           : event->is_wait ? wait_time(event)
            : event->is_time ? "time"
                             : event->unit;
 }

@@ -21,7 +21,7 @@
 #define NANOSECONDS INT64_C(1000000000)
 
 /* What samples of another event than the clock stand for: ", which stand for 30,000 faults", or of
- * waits "12.300 s waiting". */
+ * waits "12.300 s blocked". */
 static void write_amount(FILE *file, const struct profile *profile, const struct summary *summary)
 {
     const struct profile_event *event = &profile->event;
@@ -30,7 +30,7 @@ static void write_amount(FILE *file, const struct profile *profile, const struct
     text_print(file, event->name);
     (void)fputs(event->is_wait ? ", " : ", which stand for ", file);
     text_print(file, measure_words(event, summary->total, amount));
-    (void)fputs(event->is_wait ? " waiting" : "", file);
+    (void)fprintf(file, "%s%s", event->is_wait ? " " : "", profile_event_state(event));
 }
 
 static double length_s(const struct profile *profile)
@@ -63,7 +63,7 @@ static void write_place(FILE *file, const struct session_facts *facts)
 }
 
 /* "web1 (Linux 6.1.0), 2026-11-26 05:24:15 UTC: the whole machine, 2.0 s at 998.0 Hz; 123 samples,
- * 0.123 CPU-seconds." Of another event: "..., 2.0 s; 12 samples of off-cpu, 1.300 s waiting." */
+ * 0.123 CPU-seconds." Of another event: "..., 2.0 s; 12 samples of off-cpu, 1.300 s blocked." */
 static void write_session(FILE *file, const struct profile *profile, const struct summary *summary)
 {
     struct session_facts facts;
@@ -167,9 +167,7 @@ static void write_what(FILE *file, const struct profile *profile)
     if (event->is_clock) {
         (void)fputs(profile_periods_differ(profile) ? "Samples" : "CPU time", file);
     } else if (event->is_wait) {
-        (void)fputs(strcmp(event->name, "preempted") == 0 ? "Time waiting for a CPU"
-                                                          : "Waiting time",
-                    file);
+        (void)fprintf(file, "Time %s", profile_event_state(event));
     } else {
         text_print(file, event->name);
     }

@@ -440,9 +440,9 @@ def judge_events(browser, profctl, maker, folder):
     totals = {event: totals_of(report(profctl, path, "--event", event)) for event in ("cpu-clock", "off-cpu", "page-faults")}
     flames.open("#by=none")
     expect_same("on the CPU", first_number(flames.text("range_text")), 4000)
-    expect("440 samples of off-cpu, 2.8 s waiting" in flames.text("facts"), f"says {flames.text('facts')}")
+    expect("440 samples of off-cpu, 2.8 s blocked" in flames.text("facts"), f"says {flames.text('facts')}")
     expect_same("the switch", flames.page.evaluate("[...document.getElementById('shown').options].map((option) => option.text)"),
-                ["time on a CPU", "time off the CPU"])
+                ["time running", "time blocked"])
     flames.open("#by=none&range=1-2")
     flames.page.evaluate("(() => { const list = document.getElementById('shown'); list.value = '1'; list.dispatchEvent(new Event('change')); })()")
     expect("shown=1" in flames.fragment() and "range=1-2" in flames.fragment(), f"the switch leads to {flames.fragment()}")
@@ -456,7 +456,7 @@ def judge_events(browser, profctl, maker, folder):
             })(%s)""" % json.dumps(name))
             expect_same(f"{options}: off the CPU in {name}", found, total)
     expect_same("in a cell", flames.page.evaluate("heat.counts.reduce((sum, value) => sum + value, 0)"), totals["off-cpu"]["main"])
-    expect("2.8 s waiting" in flames.text("details"), f"says {flames.text('details')}")
+    expect("2.8 s blocked" in flames.text("details"), f"says {flames.text('details')}")
     expect_same("no comparison", flames.page.evaluate("app.changes"), None)
     subprocess.run([profctl, "flamegraph", path, "--event", "page-faults", "-o", page], check=True)
     flames.open("#by=none")

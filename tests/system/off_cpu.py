@@ -59,7 +59,7 @@ def near(what, value, truth, wall, steal=0):
 
 def judge_samples(kind, functions, thread, samples, steal):
     """What ended while the thread measured, but for its last moments, where it tells what it measured. While the
-    hypervisor has its CPU a thread has no CPU time, so it takes that for waiting; the CPU's switches do not."""
+    hypervisor has its CPU a thread has no CPU time, so it takes that for ready; the CPU's switches do not."""
     own = [s for s in samples if s["tid"] == thread["tid"] and thread["from_ns"] < s["time_ns"] <= thread["to_ns"]]
     wall = thread["to_ns"] - thread["from_ns"]
     blocked = sum(s["weight"] for s in own if s["event"] == OFF_CPU)
@@ -99,20 +99,20 @@ def judge_life(source, thread, line, stop_ns, made_ns):
 
 def judge_line(source, thread, line, steal):
     """Of wall, unexplained is what the other terms leave."""
-    wall, waiting = line["wall_ns"], line["waiting_ns"]
+    wall, ready = line["wall_ns"], line["waiting_ns"]
     blocked = wall - thread["cpu_ns"] - thread["delay_ns"]
-    print(f"  books, by {line['source']}: wall {ms(wall)} running {ms(line['running_ns'])} waiting {ms(waiting)} "
+    print(f"  books, by {line['source']}: wall {ms(wall)} running {ms(line['running_ns'])} ready {ms(ready)} "
           f"blocked {ms(line['blocked_ns'])} unexplained {ms(line['unexplained_ns'])}")
     assert line["source"] == source, line
     # The scheduler counts nothing for a thread while the hypervisor has its CPU.
     assert abs(line["unexplained_ns"]) <= 0.001 * wall + steal, "unexplained"
     if source == "schedstat":
         near("running", line["running_ns"], thread["cpu_ns"], wall)
-        near("waiting", waiting, thread["delay_ns"], wall)
+        near("ready", ready, thread["delay_ns"], wall)
         near("blocked", line["blocked_ns"], blocked, wall, steal)
     else:
         near("running", line["running_ns"], thread["cpu_ns"], wall, steal)
-        near("waiting and blocked", waiting + line["blocked_ns"], thread["delay_ns"] + blocked, wall, steal)
+        near("ready and blocked", ready + line["blocked_ns"], thread["delay_ns"] + blocked, wall, steal)
 
 
 def judge_books(data, samples):

@@ -400,7 +400,7 @@ TEST(the_picture_of_an_event_is_as_wide_as_what_samples_stand_for)
     assert_non_null(file);
     assert_int_equal(flamegraph_print_svg(file, &source, FLAME_BY_COMMAND), 0);
     assert_int_equal(fclose(file), 0);
-    assert_contains(picture, "2 samples of off-cpu, 4.000 s waiting</text>");
+    assert_contains(picture, "2 samples of off-cpu, 4.000 s blocked</text>");
     assert_contains(picture, "<title>all: 4.000 s</title>");
     assert_contains(picture, "longer in /bin/app: 3.000 s, 75.00 %</title>");
     assert_contains(picture, "width=\"885.00\"");

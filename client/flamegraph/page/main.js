@@ -441,7 +441,7 @@ function listenToTools() {
 
 /* What an event of one recording is called where the page switches between two. */
 function switchText(recording) {
-    return recording.event === undefined ? "time on a CPU" : isWait(recording) ? "time off the CPU" : shownText(recording.event);
+    return recording.event === undefined ? "time running" : waitState(recording) ? `time ${waitState(recording)}` : shownText(recording.event);
 }
 
 /* What does not change. */

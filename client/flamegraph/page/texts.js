@@ -15,8 +15,9 @@ function singular(unit) {
     return /[hs]es$/.test(unit) ? unit.slice(0, -2) : unit.replace(/s$/, "");
 }
 
-function isWait(recording) {
-    return recording.event === "off-cpu" || recording.event === "preempted";
+/* What threads are in a wait of the recording's event; undefined where samples are no waits. */
+function waitState(recording) {
+    return { "off-cpu": "blocked", "preempted": "ready" }[recording.event];
 }
 
 function nanosecondsText(ns) {
@@ -30,7 +31,7 @@ function amountText(value, recording) {
         return countText(value);
     }
     if (recording.unit === "ns") {
-        return `${nanosecondsText(value)}${isWait(recording) ? " waiting" : ""}`;
+        return [nanosecondsText(value), waitState(recording)].filter(Boolean).join(" ");
     }
     return `${value.toLocaleString("en")} ${shownText(value === 1 ? singular(recording.unit) : recording.unit)}`;
 }
@@ -42,7 +43,7 @@ function numberOnlyText(value, recording) {
 
 /* What a part of all samples is a part of. */
 function wholeText(recording) {
-    return recording.event === undefined ? "samples" : isWait(recording) ? "waiting time"
+    return recording.event === undefined ? "samples" : waitState(recording) ? `${waitState(recording)} time`
         : recording.unit === "ns" ? "time" : shownText(recording.unit);
 }
 
@@ -102,7 +103,7 @@ function factsText(recording) {
     const event = recording.event === undefined ? ""
         : ` of ${shownText(recording.event)}, ${costText(recording.total, recording)},`;
     const facts = [`${names}${countText(recording.sampleCount)}${event} in ${+seconds.toFixed(3)} s`];
-    if (!isWait(recording)) {
+    if (waitState(recording) === undefined) {
         facts.push(`${cpuCount} ${cpuCount === 1 ? "CPU" : "CPUs"}`);
     }
     if (recording.period_ns > 0) {

@@ -48,6 +48,10 @@ const char *profile_event_listed_name(const char *name, char *into);
  * it knows no wait. */
 bool profile_event_code(const struct profile_event *event, struct event_code *ret);
 
+/* What threads are in a wait of the event, for a person: "blocked", "ready"; "" of another event. A
+ * wait of off-cpu ends when the thread has a CPU, so it has the time after it was woken as well. */
+const char *profile_event_state(const struct profile_event *event);
+
 /* Returns 0, or -ENOMEM. */
 int profile_event_set(struct profile_event *event, const char *name, const char *unit);
 void profile_event_done(struct profile_event *event);

@@ -30,7 +30,7 @@ const char *measure_cell(const struct measure *measure, uint64_t value, char *in
 #define MEASURE_WORDS_BYTES ((size_t)128)
 const char *measure_words(const struct profile_event *event, uint64_t value, char *into);
 
-/* What a part of all values is a part of: "samples", "faults", "waiting time"; and whether that is
+/* What a part of all values is a part of: "samples", "faults", "blocked time"; and whether that is
  * one thing. */
 const char *measure_whole(const struct profile_event *event);
 bool measure_is_one(const struct profile_event *event);
