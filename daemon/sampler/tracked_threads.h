@@ -35,6 +35,7 @@ struct tracked {
     uint32_t next_ended; /* after this one */
     uint32_t wait;       /* that is open; 0: none */
     uint32_t account;
+    bool is_sampler;    /* struct wait_owner */
     uint32_t cpu_index; /* where it runs */
     uint32_t period;    /* as in struct wait_switch, of the last one; the next too */
     uint64_t long_ns;

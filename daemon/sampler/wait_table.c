@@ -5,6 +5,9 @@
  * since the start, until its first record shows what it was. Where records of a CPU were lost, any
  * thread that was on no CPU may have had that one meanwhile, and a thread that was on that one may
  * have left it: such a time is in no sum, and such a wait is counted and not handed out.
+ *
+ * Threads of the sampler run when a sample wakes them: so their switches are those behind a sample,
+ * which hardly ever have one. Chance does not choose among them, and no estimate would be true.
  */
 #include "wait_table.h"
 
@@ -168,9 +171,10 @@ static void begin_run(struct wait_table *table, struct tracked *thread, enum thr
 static struct tracked *add_thread(struct wait_table *table, int32_t pid, int32_t tid,
                                   enum thread_state state, uint64_t time_ns)
 {
-    uint32_t account = table->config.account(pid, time_ns, table->config.userdata);
-    struct tracked *thread = tracked_threads_add(&table->threads, account, pid, tid);
+    const struct wait_owner owner = table->config.owner(pid, time_ns, table->config.userdata);
+    struct tracked *thread = tracked_threads_add(&table->threads, owner.account, pid, tid);
     if (thread != NULL) {
+        thread->is_sampler = owner.is_sampler;
         begin_run(table, thread, state, within_run(table, time_ns));
     }
     return thread;
@@ -366,7 +370,7 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
     enter_state(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
                 away->time_ns);
     thread->period = away->period;
-    thread->long_ns = away->long_ns;
+    thread->long_ns = thread->is_sampler ? 0 : away->long_ns;
     thread->line.voluntary += away->kind == WAIT_BLOCKED;
     thread->line.involuntary += away->kind == WAIT_PREEMPTED;
     if (entry != NULL && entry->state == WAIT_BEGUN) {

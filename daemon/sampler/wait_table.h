@@ -36,15 +36,19 @@ struct wait_counts {
 
 struct wait_table;
 
-/* The account of a process, as far as it is known. */
-typedef uint32_t (*wait_account_fn)(int32_t pid, uint64_t time_ns, void *userdata);
+/* Whose a process is, as far as that is known. */
+struct wait_owner {
+    uint32_t account;
+    bool is_sampler; /* it takes the samples: each wait of its threads stands for itself */
+};
+typedef struct wait_owner (*wait_owner_fn)(int32_t pid, uint64_t time_ns, void *userdata);
 /* Sets what else is known of the line's thread at a time: its name, and which sinks want it. */
 typedef void (*wait_describe_fn)(struct thread_line *line, uint64_t time_ns, void *userdata);
 
 struct wait_table_config {
     size_t cpu_count;
     uint64_t min_wait_ns;
-    wait_account_fn account;
+    wait_owner_fn owner;
     wait_describe_fn describe;
     void *userdata; /* of both */
 };

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LINES_BYTES  ((size_t)32000)
 #define THREADS_NAME "cpu-profilerd.threads"
@@ -21,6 +22,7 @@ bool wait_writer_init(struct wait_writer *writer, const struct wait_writer_confi
         .config = *config,
         .stacks = wait_stacks_new(),
         .text = malloc(LINES_BYTES),
+        .own_pid = (int32_t)getpid(),
     };
     return writer->stacks != NULL && writer->text != NULL;
 }
@@ -36,10 +38,16 @@ static uint32_t account_of(const struct process *process)
     return process != NULL && process->owner_known ? process->owner : PROCESS_ACCOUNT_UNKNOWN;
 }
 
-uint32_t wait_writer_account(int32_t pid, uint64_t time_ns, void *userdata)
+/* The daemon and its children, the workers. */
+struct wait_owner wait_writer_owner(int32_t pid, uint64_t time_ns, void *userdata)
 {
     const struct wait_writer *writer = userdata;
-    return account_of(process_table_find(writer->config.processes, pid, time_ns));
+    const struct process *process = process_table_find(writer->config.processes, pid, time_ns);
+    const int32_t own_pid = writer->own_pid;
+    return (struct wait_owner){
+        .account = account_of(process),
+        .is_sampler = pid == own_pid || (process != NULL && process->parent_pid == own_pid),
+    };
 }
 
 /* The sinks whose filters want a sample, a bit for each. */

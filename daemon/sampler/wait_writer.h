@@ -37,6 +37,7 @@ struct wait_writer {
     uint32_t line_place;
     bool has_line; /* `line` is still to be written */
     struct thread_line line;
+    int32_t own_pid;          /* the daemon's */
     uint64_t uncertain_count; /* samples with a frame in no known mapping */
 };
 
@@ -44,8 +45,8 @@ struct wait_writer {
 bool wait_writer_init(struct wait_writer *writer, const struct wait_writer_config *config);
 void wait_writer_done(struct wait_writer *writer);
 
-/* What the table asks, with a writer as `userdata`: wait_account_fn, wait_describe_fn. */
-uint32_t wait_writer_account(int32_t pid, uint64_t time_ns, void *userdata);
+/* What the table asks, with a writer as `userdata`: wait_owner_fn, wait_describe_fn. */
+struct wait_owner wait_writer_owner(int32_t pid, uint64_t time_ns, void *userdata);
 void wait_writer_describe(struct thread_line *line, uint64_t time_ns, void *userdata);
 
 /* Keeps the stack of a sample of a switch for the wait that began with it. */

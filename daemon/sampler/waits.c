@@ -78,7 +78,7 @@ struct waits *waits_new(const struct waits_config *config)
     waits->table = wait_table_new(&(struct wait_table_config){
         .cpu_count = cpu_count,
         .min_wait_ns = config->min_wait_ns,
-        .account = wait_writer_account,
+        .owner = wait_writer_owner,
         .describe = wait_writer_describe,
         .userdata = &waits->writer,
     });

@@ -13,11 +13,13 @@
 #define CPUS    2
 #define LONG_NS UINT64_C(1000000000) /* divided by a period of sampling */
 
-static uint32_t account_of_pid(int32_t pid, uint64_t time_ns, void *userdata)
+#define SAMPLER_PID 77
+
+static struct wait_owner owner_of_pid(int32_t pid, uint64_t time_ns, void *userdata)
 {
     (void)time_ns;
     (void)userdata;
-    return pid >= 100000 ? 1 : 2;
+    return (struct wait_owner){pid >= 100000 ? 1 : 2, pid == SAMPLER_PID};
 }
 
 static void describe(struct thread_line *line, uint64_t time_ns, void *userdata)
@@ -32,7 +34,7 @@ static struct wait_table *make(uint64_t min_wait_ns)
     struct wait_table *table = wait_table_new(&(struct wait_table_config){
         .cpu_count = CPUS,
         .min_wait_ns = min_wait_ns,
-        .account = account_of_pid,
+        .owner = owner_of_pid,
         .describe = describe,
     });
     assert_non_null(table);
@@ -587,6 +589,22 @@ STORY(lets_long_waits_stand_for_themselves)
     assert_int_equal(counts.thinned_ns, 50);
     assert_int_equal(counts.long_count, 1);
     assert_true(counts.variance == 50 * 50 * (7 - 1)); /* of the one that is not long */
+}
+
+STORY(lets_each_wait_of_the_sampler_stand_for_itself)
+{
+    struct wait_table *table = *state;
+    for (uint64_t at_ns = 2000; at_ns < 5000; at_ns += 1000) {
+        go_out(table, 0, SAMPLER_PID, 80, at_ns, WAIT_BLOCKED, 0, 7);
+        wait_table_in(table, 0, SAMPLER_PID, 80, at_ns + 50);
+        const struct wait *wait = wait_table_next(table, 0);
+        assert_int_equal(wait_weight_ns(wait), 50);
+        (void)wait_table_release(table, wait);
+    }
+    struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
+    assert_int_equal(counts.thinned_count, 0);
+    assert_int_equal(counts.long_count, 0); /* of which the rate bounds how many there are */
+    assert_true(counts.variance == 0);
 }
 
 STORY(leaves_places_to_other_accounts_and_reuses_those_of_the_dead)
