@@ -293,13 +293,23 @@ static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, 
     return thread->state == STATE_ENDED ? NULL : thread;
 }
 
+/* The thread that a CPU was switched to last, whatever became of it; NULL: none. */
+static struct tracked *last_on(struct wait_table *table, size_t cpu_index)
+{
+    const uint32_t place = table->cpus[cpu_index].running;
+    return place != 0 ? &table->threads.all[place] : NULL;
+}
+
+static bool runs_on(const struct tracked *thread, size_t cpu_index)
+{
+    return thread->state == STATE_RUNNING && thread->cpu_index == cpu_index;
+}
+
 /* The thread that runs on a CPU, as far as is known; NULL: none. */
 static struct tracked *running_on(struct wait_table *table, size_t cpu_index)
 {
-    const uint32_t place = table->cpus[cpu_index].running;
-    struct tracked *thread = &table->threads.all[place];
-    bool does_run = place != 0 && thread->state == STATE_RUNNING && thread->cpu_index == cpu_index;
-    return does_run ? thread : NULL;
+    struct tracked *thread = last_on(table, cpu_index);
+    return thread != NULL && runs_on(thread, cpu_index) ? thread : NULL;
 }
 
 /* The leader of a process that has exited; NULL: it has not, or is not known. */
@@ -311,14 +321,14 @@ static struct tracked *find_ended_leader(struct wait_table *table, int32_t pid, 
 }
 
 /* The thread that executes a program has its leader's tid from now on, and no record says so: the
- * one that runs here is over, if it is one of the process. Returns the new one, NULL: there is no
- * place. */
+ * one that was switched to here is over, if it is one of the process. All others of it are.
+ * Returns the new one, NULL: there is no place. */
 static struct tracked *succeed_leader(struct wait_table *table, struct tracked *leader,
                                       size_t cpu_index, uint64_t time_ns)
 {
     const int32_t pid = leader->pid;
-    struct tracked *before = running_on(table, cpu_index);
-    if (before != NULL && before->pid == pid) {
+    struct tracked *before = last_on(table, cpu_index);
+    if (before != NULL && before->pid == pid && before->state != STATE_ENDED) {
         end_thread(table, before, time_ns);
     }
     tracked_threads_unlink(&table->threads, leader);
@@ -332,6 +342,18 @@ static struct tracked *succeed_leader(struct wait_table *table, struct tracked *
     return thread;
 }
 
+/* Whether a switch away from a thread that runs elsewhere is that of its dead leader, which has the
+ * tid of the thread that has taken its own: it leaves its CPU for the last time. */
+static bool is_dead_leader(struct wait_table *table, size_t cpu_index, const struct tracked *thread)
+{
+    if (thread->state != STATE_RUNNING || thread->cpu_index == cpu_index) {
+        return false;
+    }
+    const struct tracked *last = last_on(table, cpu_index);
+    return is_certain(table, thread) && last != NULL && last->state == STATE_ENDED &&
+           last->pid == thread->pid && last->tid == last->pid;
+}
+
 /* The thread that leaves its CPU; NULL: there is no place for it, or it has ended. One that
  * executes a program may leave it under its leader's tid, before the record of the exec. The leader
  * itself, on its way out, does not leave a CPU on which another thread of the process runs. */
@@ -339,6 +361,9 @@ static struct tracked *meet_leaving(struct wait_table *table, size_t cpu_index,
                                     const struct wait_switch *away)
 {
     struct tracked *thread = meet(table, away->pid, away->tid, away->time_ns);
+    if (thread != NULL && is_dead_leader(table, cpu_index, thread)) {
+        return NULL;
+    }
     if (thread != NULL || away->tid != away->pid) {
         return thread;
     }

@@ -39,11 +39,12 @@ has_executed() {
     [ "$(grep -c '^exec' "$WORK/exec")" -ge "$1" ]
 }
 wait_until 60 has_executed $(($(grep -c '^exec' "$WORK/exec") + 8)) || fail "nothing executes: $(cat "$WORK/err")"
+cp "$WORK/exec" "$WORK/truth" # what is over before the recording ends
 kill -TERM "$recorder"
 wait "$recorder" || fail "record: $(cat "$WORK/record.out")"
 stop_background
 profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
-python3 "$SOURCE_DIR/tests/system/hostile_waits.py" judge_exec "$WORK/exec" "$WORK/dump" 2>"$WORK/err" || fail "$(tail -n 1 "$WORK/err")"
+python3 "$SOURCE_DIR/tests/system/hostile_waits.py" judge_exec "$WORK/truth" "$WORK/dump" 2>"$WORK/err" || fail "$(tail -n 1 "$WORK/err")"
 
 echo "== processes that exit as a session begins"
 begin exit

@@ -295,6 +295,56 @@ STORY(ends_the_thread_that_leaves_its_cpu_in_the_leaders_place)
     assert_int_equal(line.blocked_ns, 100);
 }
 
+/* The tid of the thread that has taken its own. */
+STORY(does_not_take_a_dead_leader_for_the_thread_whose_tid_it_has)
+{
+    struct wait_table *table = *state;
+    wait_table_in(table, 0, 5, 5, 1000);
+    wait_table_fork(table, 5, 6, 1050);
+    wait_table_in(table, 1, 5, 6, 1100);
+    wait_table_exit(table, 0, 5, 5, 1150);
+    go_out(table, 0, 5, 6, 1160, WAIT_BLOCKED, 0, 1);
+    leave(table, 1, 5, 1200, WAIT_BLOCKED);
+    wait_table_in(table, 0, 5, 5, 1300);
+    wait_table_exec(table, 0, 5, 1400);
+    expect_wait(table, 0, 5, WAIT_BLOCKED, 1200, 1300, true);
+    wait_table_stop(table, 2000, UINT64_MAX);
+    expect_line(table, 6, 150, 100, 50, 0);
+}
+
+/* It was seen on another one last, and the leader lives; or may have left that one unseen. */
+STORY(takes_a_thread_for_the_one_that_leaves_a_cpu)
+{
+    struct wait_table *table = *state;
+    wait_table_in(table, 0, 5, 5, 1000);
+    wait_table_fork(table, 5, 6, 1050);
+    wait_table_in(table, 1, 5, 6, 1100);
+    go_out(table, 0, 5, 6, 1160, WAIT_BLOCKED, 0, 1);
+    wait_table_in(table, 1, 5, 6, 1180);
+    wait_table_in(table, 0, 7, 7, 1200);
+    wait_table_fork(table, 7, 8, 1250);
+    wait_table_in(table, 1, 7, 8, 1300);
+    wait_table_exit(table, 0, 7, 7, 1350);
+    lose(table, 1);
+    go_out(table, 0, 7, 8, 1360, WAIT_BLOCKED, 0, 1);
+    wait_table_stop(table, 2000, UINT64_MAX);
+    expect_line(table, 6, 950, 0, 50, 20);
+    expect_line(table, 8, 750, 0, 50, 640);
+}
+
+/* It is not known which thread left the other CPU, but the exec ends all. */
+STORY(ends_a_thread_that_executes_whatever_it_did_before)
+{
+    struct wait_table *table = *state;
+    wait_table_fork(table, 5, 6, 1050);
+    wait_table_in(table, 1, 5, 6, 1100);
+    wait_table_exit(table, 0, 5, 5, 1150);
+    go_out(table, 0, 5, 6, 1160, WAIT_BLOCKED, 0, 1);
+    wait_table_exec(table, 1, 5, 1200);
+    wait_table_stop(table, 2000, UINT64_MAX);
+    assert_int_equal(line_of(table, 6).wall_ns, 150);
+}
+
 /* Where records of the CPU are missing, another may have left it. */
 STORY(does_not_end_a_thread_that_may_have_left_before)
 {
