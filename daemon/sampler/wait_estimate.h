@@ -15,9 +15,12 @@
  * A sample comes at any moment, so what is owed when it comes is 0 on average: but only of waits
  * that are sampled again and again. Of threads that are sampled once at the most some stand for
  * more than they have, and make up for others that are not sampled at all. So a class is corrected
- * from a number of samples on. Pure.
+ * from a number of samples on, and before that what it is owed, from as many samples of the thread
+ * on, is the rest, which all samples of the thread make up for. There are waits that hardly ever
+ * have a sample: those of a thread that gives way to what a sample wakes. Pure.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define WAIT_ESTIMATE_CLASSES   8
@@ -26,16 +29,19 @@
 #define WAIT_ESTIMATE_SPREAD    8              /* samples over which a difference is made up for */
 #define WAIT_ESTIMATE_RISE_MOST 3              /* times what a sample stands for by its length */
 
+struct wait_owed {
+    int64_t ns;            /* what waits without a sample took, less what samples have stood for */
+    uint32_t sample_count; /* up to WAIT_ESTIMATE_SAMPLES, and until then nothing is owed */
+};
+
 struct wait_estimate {
-    struct wait_class {
-        int64_t owed_ns; /* what waits without a sample took, less what samples have stood for */
-        uint32_t sample_count; /* up to WAIT_ESTIMATE_SAMPLES, and until then nothing is owed */
-    } classes[WAIT_ESTIMATE_CLASSES];
+    struct wait_owed classes[WAIT_ESTIMATE_CLASSES];
+    struct wait_owed rest; /* of classes with fewer samples; its own are those of the thread */
     uint64_t draw;
 };
 
-static inline struct wait_class *wait_estimate_class(struct wait_estimate *estimate,
-                                                     uint64_t length_ns)
+static inline struct wait_owed *wait_estimate_class(struct wait_estimate *estimate,
+                                                    uint64_t length_ns)
 {
     unsigned class = 0;
     estimate->draw += UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: a sequence without gaps */
@@ -48,10 +54,23 @@ static inline struct wait_class *wait_estimate_class(struct wait_estimate *estim
     return &estimate->classes[class];
 }
 
+static inline bool wait_estimate_follows(const struct wait_owed *owed)
+{
+    return owed->sample_count >= WAIT_ESTIMATE_SAMPLES;
+}
+
 static inline void wait_estimate_skip(struct wait_estimate *estimate, uint64_t length_ns)
 {
-    struct wait_class *class = wait_estimate_class(estimate, length_ns);
-    class->owed_ns += class->sample_count < WAIT_ESTIMATE_SAMPLES ? 0 : (int64_t)length_ns;
+    struct wait_owed *class = wait_estimate_class(estimate, length_ns);
+    struct wait_owed *owed = wait_estimate_follows(class) ? class : &estimate->rest;
+    owed->ns += wait_estimate_follows(owed) ? (int64_t)length_ns : 0;
+}
+
+/* A part of what is owed, as far as it is between two bounds. */
+static inline int64_t wait_estimate_part(int64_t owed_ns, int64_t least_ns, int64_t most_ns)
+{
+    const int64_t part_ns = owed_ns / WAIT_ESTIMATE_SPREAD;
+    return part_ns < least_ns ? least_ns : part_ns > most_ns ? most_ns : part_ns;
 }
 
 /* What a sampled wait stands for beside itself: `other_count` waits as long as this one without its
@@ -62,16 +81,28 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_
     if (other_count == 0) {
         return 0;
     }
-    struct wait_class *class = wait_estimate_class(estimate, length_ns);
+    struct wait_owed *class = wait_estimate_class(estimate, length_ns);
+    struct wait_owed *rest = &estimate->rest;
     const int64_t raw_ns = (int64_t)(length_ns * other_count);
     const int64_t rise_ns = raw_ns * WAIT_ESTIMATE_RISE_MOST;
-    const int64_t fall_ns = raw_ns - raw_ns / 4;
-    if (class->sample_count < WAIT_ESTIMATE_SAMPLES) {
-        class->sample_count++;
-        return (uint64_t)raw_ns;
+    const int64_t fall_ns = raw_ns / 4 - raw_ns;
+    const bool follows = wait_estimate_follows(class);
+    const bool has_rest = wait_estimate_follows(rest);
+    class->sample_count += follows ? 0 : 1;
+    rest->sample_count += has_rest ? 0 : 1;
+    int64_t sum_ns = raw_ns;
+    if (follows) {
+        const int64_t more_ns = wait_estimate_part(class->ns, fall_ns, rise_ns);
+        class->ns -= raw_ns + more_ns;
+        sum_ns += more_ns;
+    } else if (has_rest) {
+        rest->ns -= raw_ns;
     }
-    int64_t more_ns = class->owed_ns / WAIT_ESTIMATE_SPREAD;
-    more_ns = more_ns > rise_ns ? rise_ns : more_ns < -fall_ns ? -fall_ns : more_ns;
-    class->owed_ns -= raw_ns + more_ns;
-    return (uint64_t)(raw_ns + more_ns);
+    if (has_rest) {
+        const int64_t more_ns =
+            wait_estimate_part(rest->ns, fall_ns + raw_ns - sum_ns, rise_ns + raw_ns - sum_ns);
+        rest->ns -= more_ns;
+        sum_ns += more_ns;
+    }
+    return (uint64_t)sum_ns;
 }
