@@ -56,7 +56,9 @@ static int print_help(void)
     }
     (void)fputs("\n  profctl record -- make   records a command; then profctl report profile.fxt\n"
                 "  profctl record -d 10     records the whole machine for ten seconds\n"
-                "  profctl flamegraph --open profile.fxt\n",
+                "  profctl flamegraph --open profile.fxt\n"
+                "  profctl record --wall -- make   has what it waits for, too; then\n"
+                "  profctl report --event off-cpu profile.fxt\n",
                 stdout);
     (void)printf("\n  profctl help VERB     explains a verb; man profctl-VERB has more\n"
                  "  profctl --version     prints the version\n\n"

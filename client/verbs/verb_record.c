@@ -70,6 +70,8 @@ static const struct command_line line = {
             "that -p and -t name. With CMD, only it and its children are recorded; it runs as\n"
             "you, here and now.\n",
     .more_help =
+        "What is slow though no CPU is busy, waits: profctl record --wall -- CMD, then\n"
+        "profctl report --event off-cpu profile.fxt.\n\n"
         "Another Ctrl-C, a second later or more, ends profctl without the daemon.\n"
         "An existing FILE is kept as FILE.old. Without a sample FILE is not touched, and\n"
         "the exit status is 4. Otherwise it is that of CMD: 128 + N when signal N ended\n"
