@@ -236,8 +236,15 @@ two additions. It is not the fault of one thread:
 E2
     view --by thread lock.fxt
     cat <<'E2'
-**Answer:** `move` takes one lock for all accounts. Locks by account, or sums by thread, would let the threads run at one time. (What threads wait
-while they are asleep is no CPU time, and in no sample.)
+Ticks say what the lock costs. How long threads are asleep for it is in no tick, and with `--wall` in the recording all the same:
+
+E2
+    record lock-waits.fxt --wall -- ./accounts
+    view --event off-cpu --callers futex_do_wait --min 10 lock-waits.fxt
+    cat <<'E2'
+`main` waits for its threads, as it should. All the other time that anything waits is for the lock, in `move`.
+
+**Answer:** `move` takes one lock for all accounts. Locks by account, or sums by thread, would let the threads run at one time.
 
 E2
 }
