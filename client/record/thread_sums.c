@@ -59,6 +59,7 @@ static int64_t sum_of(int64_t a_ns, int64_t b_ns)
 static void add(struct thread_sum *sum, const struct thread_sum *other)
 {
     sum->thread_count += other->thread_count;
+    sum->unread_count += other->unread_count;
     sum->wall_ns = sum_of(sum->wall_ns, other->wall_ns);
     sum->running_ns = sum_of(sum->running_ns, other->running_ns);
     sum->waiting_ns = sum_of(sum->waiting_ns, other->waiting_ns);
@@ -104,10 +105,12 @@ int thread_sums_take(const cJSON *line, void *userdata)
         return -ENOMEM;
     }
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "name"));
+    const char *source = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "source"));
     struct thread_sum *sum = &sums->all[sums->count++];
     *sum = (struct thread_sum){
         .pid = number(line, "pid"),
         .thread_count = 1,
+        .unread_count = source != NULL && strcmp(source, "switches") == 0,
         .has_leader = number(line, "tid") == number(line, "pid"),
         .wall_ns = number(line, "wall_ns"),
         .running_ns = number(line, "running_ns"),
@@ -155,6 +158,29 @@ static void print_row(FILE *to, const struct thread_sum *sum, size_t name_width,
     }
 }
 
+/* Says what the times of threads that have ended do not tell apart. */
+static void print_unread(const struct page *page, const struct thread_sums *sums, size_t shown)
+{
+    struct page_text text;
+    uint64_t count = 0;
+    for (size_t i = 0; i < shown; i++) {
+        count += sums->all[i].unread_count;
+    }
+    if (count > 0 && page_text_begin(&text)) {
+        if (count == 1) {
+            (void)fputs("blocked_ms of the thread that has ended has the time from its waking",
+                        text.file);
+        } else {
+            (void)fprintf(text.file,
+                          "blocked_ms of the %" PRIu64
+                          " threads that have ended has the time from their waking",
+                          count);
+        }
+        (void)fputs(" to a CPU, too\n", text.file);
+        page_text_end(&text, page, PAGE_PLAIN);
+    }
+}
+
 void thread_sums_print(FILE *to, const struct thread_sums *sums)
 {
     const size_t shown = sums->count < SHOWN_MAX ? sums->count : SHOWN_MAX;
@@ -179,6 +205,7 @@ void thread_sums_print(FILE *to, const struct thread_sums *sums)
     if (shown < sums->count) {
         (void)fprintf(to, "and %zu more processes\n", sums->count - shown);
     }
+    print_unread(&page, sums, shown);
 }
 
 void thread_sums_print_json(struct json_out *out, const struct thread_sums *sums)

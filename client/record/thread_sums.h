@@ -18,7 +18,8 @@ struct thread_sum {
     int64_t pid;
     char name[THREAD_SUMS_NAME_BYTES]; /* of its leader, else of a thread; "": not known */
     uint64_t thread_count;
-    bool has_leader; /* the name is its leader's */
+    uint64_t unread_count; /* of its threads, those that ended before they could be read again */
+    bool has_leader;       /* the name is its leader's */
     int64_t wall_ns;
     int64_t running_ns;
     int64_t waiting_ns;

@@ -71,6 +71,40 @@ TEST(sums_up_threads_under_the_name_of_their_leader)
     assert_int_equal(sums.all[1].thread_count, 1);
 }
 
+/* By switches alone it is not known when a thread was woken. */
+TEST(says_whose_ready_time_is_in_the_blocked_one)
+{
+    static const struct {
+        const char *sources[3];
+        const char *expected;
+    } cases[] = {
+        {{"schedstat", "schedstat", "schedstat"}, ""},
+        {{"schedstat", "switches", "schedstat"},
+         "blocked_ms of the thread that has ended has the time from its waking to a CPU, too\n"},
+        {{"switches", "switches", "switches"},
+         "blocked_ms of the 3 threads that have ended has the time from their waking to a CPU, "
+         "too\n"},
+    };
+    (void)unsetenv("COLUMNS");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        cleanup_(thread_sums_done) struct thread_sums sums = {0};
+        char *text = NULL;
+        size_t text_bytes = 0;
+        for (int thread = 0; thread < 3; thread++) {
+            take(&sums, "{\"pid\":%d,\"tid\":%d,\"running_ns\":1,\"source\":\"%s\"}",
+                 1 + thread / 2, 1 + thread, cases[i].sources[thread]);
+        }
+        thread_sums_order(&sums);
+        FILE *file = open_memstream(&text, &text_bytes);
+        assert_non_null(file);
+        thread_sums_print(file, &sums);
+        assert_int_equal(fclose(file), 0);
+        const char *footnote = strstr(text, "blocked_ms of");
+        assert_string_equal(footnote == NULL ? "" : footnote, cases[i].expected);
+        free(text);
+    }
+}
+
 /* As a recording of builds has: many more threads than processes. */
 TEST(sums_up_any_number_of_threads)
 {
