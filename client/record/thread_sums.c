@@ -4,13 +4,11 @@
  * Lines come thread by thread, in any order, and as many as threads began. They are kept one by
  * one, and those of a process are brought together by sorting: when there is no place left, and
  * when all have come. Of too many processes those with the highest pids are left out, and so are
- * their later lines: no sum lacks a part of its threads. The recording may come from anywhere:
- * numbers that make no sense count as 0, and sums do not overflow.
+ * their later lines: no sum lacks a part of its threads.
  */
 #include "thread_sums.h"
 
 #include "grow.h"
-#include "json.h"
 #include "page.h"
 #include "text_out.h"
 
@@ -24,21 +22,11 @@
 #define TABLE_WIDTH  ((size_t)79)
 #define NARROW_WIDTH ((size_t)30)          /* of the numbers on a narrow page, with their gaps */
 #define LINES_MAX    (2 * THREAD_SUMS_MAX) /* before they are brought together */
-#define TIME_MAX     (INT64_MAX / 4)
 
 void thread_sums_done(struct thread_sums *sums)
 {
     free(sums->all);
     *sums = (struct thread_sums){0};
-}
-
-static int64_t number(const cJSON *line, const char *member)
-{
-    int64_t value = 0;
-    return json_read_integer(cJSON_GetObjectItemCaseSensitive(line, member), -TIME_MAX, TIME_MAX,
-                             &value)
-               ? value
-               : 0;
 }
 
 /* The leader goes first. */
@@ -50,23 +38,6 @@ static int by_process(const void *left, const void *right)
                             : (int)b->has_leader - (int)a->has_leader;
 }
 
-static int64_t sum_of(int64_t a_ns, int64_t b_ns)
-{
-    int64_t sum_ns = a_ns + b_ns;
-    return sum_ns > TIME_MAX ? TIME_MAX : sum_ns < -TIME_MAX ? -TIME_MAX : sum_ns;
-}
-
-static void add(struct thread_sum *sum, const struct thread_sum *other)
-{
-    sum->thread_count += other->thread_count;
-    sum->unread_count += other->unread_count;
-    sum->wall_ns = sum_of(sum->wall_ns, other->wall_ns);
-    sum->running_ns = sum_of(sum->running_ns, other->running_ns);
-    sum->waiting_ns = sum_of(sum->waiting_ns, other->waiting_ns);
-    sum->blocked_ns = sum_of(sum->blocked_ns, other->blocked_ns);
-    sum->unexplained_ns = sum_of(sum->unexplained_ns, other->unexplained_ns);
-}
-
 /* Leaves one sum of each process, in the order of their pids. */
 static void bring_together(struct thread_sums *sums)
 {
@@ -75,7 +46,9 @@ static void bring_together(struct thread_sums *sums)
     for (size_t i = 0; i < sums->count; i++) {
         struct thread_sum *thread = &sums->all[i];
         if (count > 0 && sums->all[count - 1].pid == thread->pid) {
-            add(&sums->all[count - 1], thread);
+            sums->all[count - 1].thread_count += thread->thread_count;
+            sums->all[count - 1].unread_count += thread->unread_count;
+            thread_times_add(&sums->all[count - 1].times, &thread->times);
         } else {
             sums->all[count++] = *thread;
         }
@@ -91,10 +64,11 @@ static void bring_together(struct thread_sums *sums)
 int thread_sums_take(const cJSON *line, void *userdata)
 {
     struct thread_sums *sums = userdata;
-    if (!cJSON_IsObject(line)) {
+    struct thread_books books;
+    if (!thread_books_read(line, &books)) {
         return 0;
     }
-    if (sums->is_cut && number(line, "pid") > sums->last_pid) {
+    if (sums->is_cut && books.pid > sums->last_pid) {
         sums->left_out_count++;
         return 0;
     }
@@ -104,21 +78,15 @@ int thread_sums_take(const cJSON *line, void *userdata)
     if (grow(sums->all, sums->capacity, sums->count + 1) < 0) {
         return -ENOMEM;
     }
-    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "name"));
-    const char *source = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "source"));
     struct thread_sum *sum = &sums->all[sums->count++];
     *sum = (struct thread_sum){
-        .pid = number(line, "pid"),
+        .pid = books.pid,
         .thread_count = 1,
-        .unread_count = source != NULL && strcmp(source, "switches") == 0,
-        .has_leader = number(line, "tid") == number(line, "pid"),
-        .wall_ns = number(line, "wall_ns"),
-        .running_ns = number(line, "running_ns"),
-        .waiting_ns = number(line, "waiting_ns"),
-        .blocked_ns = number(line, "blocked_ns"),
-        .unexplained_ns = number(line, "unexplained_ns"),
+        .unread_count = books.is_unread,
+        .has_leader = books.tid == books.pid,
+        .times = books.times,
     };
-    (void)snprintf(sum->name, sizeof sum->name, "%s", name == NULL ? "" : name);
+    (void)snprintf(sum->name, sizeof sum->name, "%s", books.name == NULL ? "" : books.name);
     return 0;
 }
 
@@ -126,8 +94,8 @@ static int by_activity(const void *left, const void *right)
 {
     const struct thread_sum *a = left;
     const struct thread_sum *b = right;
-    const int64_t a_ns = a->running_ns + a->waiting_ns;
-    const int64_t b_ns = b->running_ns + b->waiting_ns;
+    const int64_t a_ns = a->times.running_ns + a->times.ready_ns;
+    const int64_t b_ns = b->times.running_ns + b->times.ready_ns;
     return a_ns != b_ns ? (a_ns < b_ns) - (a_ns > b_ns) : (a->pid > b->pid) - (a->pid < b->pid);
 }
 
@@ -150,11 +118,11 @@ static void print_row(FILE *to, const struct thread_sum *sum, size_t name_width,
     (void)fprintf(to, "%7" PRId64 " ", sum->pid);
     text_print_fitted(to, sum->name[0] == '\0' ? "[unknown]" : sum->name, name_width, true);
     if (is_narrow) {
-        (void)fprintf(to, " %10.1f %10.1f\n", ms(sum->running_ns), ms(sum->blocked_ns));
+        (void)fprintf(to, " %10.1f %10.1f\n", ms(sum->times.running_ns), ms(sum->times.blocked_ns));
     } else {
         (void)fprintf(to, " %7" PRIu64 " %10.1f %10.1f %11.1f %11.1f\n", sum->thread_count,
-                      ms(sum->running_ns), ms(sum->waiting_ns), ms(sum->blocked_ns),
-                      ms(sum->unexplained_ns));
+                      ms(sum->times.running_ns), ms(sum->times.ready_ns), ms(sum->times.blocked_ns),
+                      ms(sum->times.unexplained_ns));
     }
 }
 
@@ -217,11 +185,11 @@ void thread_sums_print_json(struct json_out *out, const struct thread_sums *sums
         json_out_i64(out, "pid", sum->pid);
         json_out_string(out, "name", sum->name[0] == '\0' ? NULL : sum->name);
         json_out_u64(out, "threads", sum->thread_count);
-        json_out_i64(out, "wall_ns", sum->wall_ns);
-        json_out_i64(out, "running_ns", sum->running_ns);
-        json_out_i64(out, "waiting_ns", sum->waiting_ns);
-        json_out_i64(out, "blocked_ns", sum->blocked_ns);
-        json_out_i64(out, "unexplained_ns", sum->unexplained_ns);
+        json_out_i64(out, "wall_ns", sum->times.wall_ns);
+        json_out_i64(out, "running_ns", sum->times.running_ns);
+        json_out_i64(out, "waiting_ns", sum->times.ready_ns);
+        json_out_i64(out, "blocked_ns", sum->times.blocked_ns);
+        json_out_i64(out, "unexplained_ns", sum->times.unexplained_ns);
         json_out_end(out, '}');
     }
     json_out_end(out, ']');

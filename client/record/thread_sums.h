@@ -4,6 +4,7 @@
 /* What a recording says of the time of threads, summed up for each process. */
 
 #include "json_out.h"
+#include "thread_books.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -20,11 +21,7 @@ struct thread_sum {
     uint64_t thread_count;
     uint64_t unread_count; /* of its threads, those that ended before they could be read again */
     bool has_leader;       /* the name is its leader's */
-    int64_t wall_ns;
-    int64_t running_ns;
-    int64_t waiting_ns;
-    int64_t blocked_ns;
-    int64_t unexplained_ns;
+    struct thread_times times;
 };
 
 /* All zero: there are none. */

@@ -63,9 +63,9 @@ TEST(sums_up_threads_under_the_name_of_their_leader)
     assert_int_equal(sums.all[0].pid, 7);
     assert_string_equal(sums.all[0].name, "t7");
     assert_int_equal(sums.all[0].thread_count, 3);
-    assert_int_equal(sums.all[0].wall_ns, 6000000);
-    assert_int_equal(sums.all[0].running_ns, 3000000);
-    assert_int_equal(sums.all[0].blocked_ns, 3000000);
+    assert_int_equal(sums.all[0].times.wall_ns, 6000000);
+    assert_int_equal(sums.all[0].times.running_ns, 3000000);
+    assert_int_equal(sums.all[0].times.blocked_ns, 3000000);
     assert_int_equal(sums.all[1].pid, 5);
     assert_string_equal(sums.all[1].name, "t6");
     assert_int_equal(sums.all[1].thread_count, 1);
@@ -116,7 +116,7 @@ TEST(sums_up_any_number_of_threads)
     assert_int_equal(sums.left_out_count, 0);
     for (size_t i = 0; i < sums.count; i++) {
         assert_int_equal(sums.all[i].thread_count, each_count);
-        assert_int_equal(sums.all[i].running_ns, each_count * 1000000);
+        assert_int_equal(sums.all[i].times.running_ns, each_count * 1000000);
     }
     assert_true(sums.capacity <= 2 * THREAD_SUMS_MAX);
 }
@@ -145,5 +145,5 @@ TEST(does_not_overflow)
     }
     thread_sums_order(&sums);
     assert_int_equal(sums.all[0].pid, 1);
-    assert_true(sums.all[0].running_ns > 0 && sums.all[0].blocked_ns < 0);
+    assert_true(sums.all[0].times.running_ns > 0 && sums.all[0].times.blocked_ns < 0);
 }

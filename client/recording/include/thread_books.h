@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a recording says of one thread's time: a line of the blob DATA_NAME_THREADS
+ * (docs/books.md#threads).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cJSON;
+
+/* wall = running + ready + blocked + unexplained, which is signed. */
+struct thread_times {
+    int64_t wall_ns;
+    int64_t running_ns;
+    int64_t ready_ns; /* waiting for a CPU: `waiting_ns` of the line */
+    int64_t blocked_ns;
+    int64_t unexplained_ns;
+};
+
+struct thread_books {
+    int64_t pid;
+    int64_t tid;
+    uint64_t begin_ns; /* of CLOCK_BOOTTIME: of the session, or of the thread if that was later */
+    const char *name;  /* borrowed, of the line; NULL: not known */
+    uint64_t voluntary_count; /* switches */
+    uint64_t involuntary_count;
+    bool is_unread; /* it ended before the scheduler's sums were read again: switches alone tell */
+    struct thread_times times;
+};
+
+/* Reads a line, as data_each_line() gives it (NULL, too). False, and nothing is written: it names
+ * no thread. Numbers that make no sense are 0. */
+bool thread_books_read(const struct cJSON *line, struct thread_books *ret);
+
+/* Adds times to a sum, which does not overflow. */
+void thread_times_add(struct thread_times *sum, const struct thread_times *other);
