@@ -14,6 +14,7 @@
 #include "huge_pages.h"
 #include "json.h"
 #include "loader.h"
+#include "profile_threads.h"
 #include "recording.h"
 #include "session_clock.h"
 #include "session_times.h"
@@ -363,6 +364,9 @@ static int take_data(struct loader *loader, const struct fxt_record *whole)
     if (data_is_named(data, DATA_NAME_PROCESSES)) {
         return owners_add_lines(&profile->tables->owners, &profile->texts, loader->segment, data);
     }
+    if (loader->takes_threads && data_is_named(data, DATA_NAME_THREADS)) {
+        return profile_threads_take(profile, loader->segment, data);
+    }
     return recorded_books_take(&loader->books, data);
 }
 
@@ -566,6 +570,7 @@ static int finish(struct loader *loader)
     if (r == 0) {
         r = tell_orphans(profile);
     }
+    profile_threads_settle(profile, &loader->books);
     profile->loaded_bytes = profile_made_bytes(profile);
     return r < 0 ? r : profile_resolve(profile);
 }
@@ -600,8 +605,8 @@ static int load(const struct source *source, enum profile_names names, const cha
     const char *name = path == NULL ? "recording" : path;
     bool is_clock = event == NULL || strcmp(event, PROFILE_EVENT_CLOCK) == 0;
     cleanup_(profile_freep) struct profile *profile = loader_new_profile(names);
-    cleanup_(loader_done) struct loader loader = {.profile = profile,
-                                                  .choice = {.name = is_clock ? NULL : event}};
+    cleanup_(loader_done) struct loader loader = {
+        .profile = profile, .choice = {.name = is_clock ? NULL : event}, .takes_threads = true};
     struct fault fault = {0};
     if (profile == NULL) {
         return fault_set(reterr, ENOMEM, "%s: there is not enough memory", name);

@@ -33,7 +33,8 @@ struct loader {
     struct profile *profile;
     struct event_choice choice;
     struct recorded_books books;
-    uint32_t segment; /* from 1 */
+    uint32_t segment;   /* from 1 */
+    bool takes_threads; /* lines of threads, which come when a session ends */
     struct intern module_keys;
     struct told_module *modules; /* owned; by item of module_keys */
     size_t module_capacity;

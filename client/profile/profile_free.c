@@ -36,6 +36,7 @@ struct profile *profile_free(struct profile *profile)
         unnamed_done(&profile->unnamed);
         free(profile->groups);
         free(profile->drops);
+        free(profile->threads);
         free(profile->hosts);
         for (size_t i = 0; i < profile->session_count; i++) {
             free(profile->session_jsons[i]);

@@ -213,10 +213,9 @@ static bool has_unit(const struct selection *selection, const struct profile *pr
 }
 
 static bool has_owner(const struct selection *selection, const struct profile *profile,
-                      const struct profile_sample *sample)
+                      const struct profile_task *task)
 {
-    const struct profile_owner *owner =
-        profile_owner(profile, profile_task(profile, sample->task)->owner);
+    const struct profile_owner *owner = profile_owner(profile, task->owner);
     for (size_t i = 0; i < selection->uid_count; i++) {
         if (owner->uid != PROFILE_UID_UNKNOWN && owner->uid == selection->uids[i]) {
             return true;
@@ -229,10 +228,9 @@ static bool has_owner(const struct selection *selection, const struct profile *p
 }
 
 static bool has_task(const struct selection *selection, const struct profile *profile,
-                     const struct profile_sample *sample)
+                     const struct profile_task *task)
 {
-    const struct profile_task *task = profile_task(profile, sample->task);
-    if (!names_tasks(selection) || has_owner(selection, profile, sample) ||
+    if (!names_tasks(selection) || has_owner(selection, profile, task) ||
         has_number(selection->pids, selection->pid_count, task->pid) ||
         has_number(selection->tids, selection->tid_count, task->tid)) {
         return true;
@@ -333,7 +331,7 @@ static bool cut_to_part(const struct profile *profile, size_t number, const stru
 static bool is_selected(const struct selection *selection, const struct profile *profile,
                         const bool *marks, const struct profile_sample *sample)
 {
-    return has_task(selection, profile, sample) &&
+    return has_task(selection, profile, profile_task(profile, sample->task)) &&
            (marks == NULL || marks[innermost(profile, sample)]);
 }
 
@@ -397,6 +395,21 @@ static size_t keep_selected(const struct selection *selection, struct profile *p
     return kept;
 }
 
+size_t selection_apply_to_threads(const struct selection *selection, struct profile *profile)
+{
+    const bool is_part = selection->from.kind != SELECTION_ANY_TIME ||
+                         selection->to.kind != SELECTION_ANY_TIME || selection->module_count > 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < profile->thread_count && !is_part; i++) {
+        if (has_task(selection, profile, &profile->threads[i].task)) {
+            profile->threads[kept++] = profile->threads[i];
+        }
+    }
+    profile->has_chosen_threads = profile->has_chosen_threads || kept < profile->thread_count;
+    profile->thread_count = kept;
+    return kept;
+}
+
 int selection_apply(const struct selection *selection, struct profile *profile,
                     struct fault *reterr)
 {
@@ -419,6 +432,7 @@ int selection_apply(const struct selection *selection, struct profile *profile,
     if (kept == 0 && count > 0) {
         return refuse_none(selection, profile, marks, reterr);
     }
+    (void)selection_apply_to_threads(selection, profile);
     find_total(profile, kept);
     find_span(profile, kept, part.origin_ns);
     profile->unselected_count += count - kept;

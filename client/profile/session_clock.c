@@ -124,6 +124,9 @@ static void move_times(struct profile *profile, const struct clocks *clocks)
     struct mappings *mappings = &profile->tables->mappings;
     move_names(&profile->tables->names, clocks);
     move_names(&profile->tables->owners.of_processes, clocks);
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        move(&profile->threads[i].begin_ns, clocks, profile->threads[i].task.segment);
+    }
     for (size_t i = 0; i < mappings->mapping_count; i++) {
         move(&mappings->mappings[i].time_ns, clocks, mappings->mappings[i].segment);
     }

@@ -14,6 +14,7 @@
 #include "session_facts.h"
 #include "summary.h"
 #include "text_out.h"
+#include "thread_table.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -283,15 +284,24 @@ static void print_sentence(const struct page *page, enum page_style style,
     }
 }
 
+void summary_print_session(const struct page *page, const struct profile *profile,
+                           const struct summary *summary)
+{
+    print_sentence(page, PAGE_PLAIN, profile, summary, write_session);
+}
+
 void summary_print_head(const struct page *page, const struct profile *profile,
                         const struct summary *summary)
 {
-    print_sentence(page, PAGE_PLAIN, profile, summary, write_session);
+    summary_print_session(page, profile, summary);
     print_sentence(page, PAGE_PLAIN, profile, summary, write_whole);
     print_sentence(page, PAGE_PLAIN, profile, summary, write_commands);
     print_sentence(page, PAGE_PLAIN, profile, summary, write_praise);
     print_sentence(page, PAGE_WARNING, profile, summary, write_doubts);
     (void)fputc('\n', page->file);
+    if (profile->event.is_clock) {
+        thread_table_print_sentence(page, profile, summary->path);
+    }
 }
 
 static void write_stacks(FILE *file, const struct profile *profile, const struct summary *summary)
@@ -450,6 +460,7 @@ static void print_json_summary(struct json_out *out, const struct profile *profi
         json_out_end(out, '}');
     }
     json_out_end(out, ']');
+    thread_table_print_json_sum(out, profile);
     json_out_begin(out, "doubts", '[');
     (void)doubts_find(profile, summary, on_json_doubt, out);
     json_out_end(out, ']');

@@ -12,6 +12,7 @@
 #include "report.h"
 #include "select_options.h"
 #include "suggest.h"
+#include "thread_table.h"
 #include "tree_print.h"
 #include "verbs.h"
 
@@ -42,6 +43,7 @@ struct report_request {
     struct selection selection;
     bool has_tree;
     bool has_processes;
+    bool has_threads;
     bool is_inverted;
     bool has_books;
     bool has_series;
@@ -83,6 +85,10 @@ static const struct verb_option options[] = {
      "a tree of processes, each below the one that made it, with\n"
      "their command lines; those that are alike are one row",
      options_flag, AT(has_processes), 0},
+    {0, "threads", NULL,
+     "how long each thread was running, ready and blocked, of a\n"
+     "recording with waits",
+     options_flag, AT(has_threads), 0},
     {0, "annotate", "F",
      "where in F the time went: by lines of its source, or by\n"
      "instructions where that is not on this machine",
@@ -114,8 +120,8 @@ static const struct command_line line = {
     .help = "Shows where the time of a recording went, as a list or a tree. FILE may be\n"
             "compressed with gzip; \"-\" is standard input; without one it is profile.fxt.\n",
     .more_help =
-        "VIEW is --tree, --callers F, --callees F, --processes or --annotate F; without\n"
-        "one, a list.\n"
+        "VIEW is --tree, --callers F, --callees F, --processes, --threads or --annotate\n"
+        "F; without one, a list.\n"
         "self counts the samples that were in the row itself, total also those that it\n"
         "had called, each stack once. In a tree a sample is on one path: the callees of\n"
         "F are those of its outermost call, the callers those of its innermost.\n\n" BOOKS_PRINT_HELP,
@@ -312,6 +318,40 @@ static int print_annotation(const struct report_request *request, const struct p
     return EXIT_DONE;
 }
 
+/* Of the whole recording: it has no time of a thread in a part of it. */
+static int print_threads(const struct report_request *request)
+{
+    cleanup_(profile_freep) struct profile *profile = NULL;
+    const struct selection everything = {0};
+    const struct load_request load = {request->path, &everything, request->names, LOAD_ADDRESSES,
+                                      true};
+    const size_t limit = request->limit == ROWS_UNSAID ? ROWS_DEFAULT : request->limit;
+    struct summary summary;
+    struct page page;
+    int status = load_recording(&load, &profile);
+    if (profile == NULL) {
+        return status;
+    }
+    if (profile->thread_count == 0) {
+        return complain("%s: has no times of threads; profctl record --wall records them",
+                        request->path);
+    }
+    if (selection_apply_to_threads(&request->selection, profile) == 0) {
+        return complain("%s: no thread is selected; profctl report --threads -n 0 lists all",
+                        request->path);
+    }
+    int r = summary_take(profile, &summary);
+    if (r == 0 && request->is_json) {
+        r = thread_table_print_json(stdout, profile, &summary, limit);
+    } else if (r == 0) {
+        page_open(request->is_wide, &page);
+        r = thread_table_print_text(&page, profile, &summary, limit);
+        summary_print_foot(&page, profile, &summary, request->has_books);
+        page_close(&page);
+    }
+    return r < 0 ? complain("%s: there is not enough memory", request->path) : status;
+}
+
 static int print_report(const struct report_request *request)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
@@ -330,6 +370,7 @@ static int print_report(const struct report_request *request)
     if (summary_take(profile, &summary) < 0) {
         return complain("%s: there is not enough memory", request->path);
     }
+    summary.path = strcmp(request->path, "-") == 0 ? NULL : request->path;
     int print_status = request->annotated != NULL ? print_annotation(request, profile, &summary)
                        : request->has_processes   ? print_processes(request, profile, &summary)
                        : is_tree(request)         ? print_tree(request, profile, &summary)
@@ -361,14 +402,35 @@ static int check_ratio(const struct report_request *request)
                : EXIT_DONE;
 }
 
+static int check_threads(const struct report_request *request)
+{
+    const struct selection *selection = &request->selection;
+    if (request->by != REPORT_BY_FUNCTION || request->has_series || request->ratio_event != NULL ||
+        request->sort != REPORT_SORT_SELF || request->min_percent != MIN_PERCENT_UNSAID ||
+        request->is_inverted || request->detail != LOAD_FUNCTIONS) {
+        return options_refuse(&line, "--threads shows times and no functions; leave --by, --sort, "
+                                     "--per-second, --ratio, --min, --inverted, --inline, --lines "
+                                     "and --addresses out");
+    }
+    if (selection->event != NULL || selection->module_count > 0 ||
+        selection->from.kind != SELECTION_ANY_TIME || selection->to.kind != SELECTION_ANY_TIME) {
+        return options_refuse(&line, "times of threads are of the whole recording; leave --event, "
+                                     "--module, --from and --to out");
+    }
+    return EXIT_DONE;
+}
+
 /* Refuses options that say nothing together. */
 static int check_views(const struct report_request *request)
 {
     if (request->has_tree + (request->callers_of != NULL) + (request->callees_of != NULL) +
-            request->has_processes + (request->annotated != NULL) >
+            request->has_processes + request->has_threads + (request->annotated != NULL) >
         1) {
-        return options_refuse(&line, "--tree, --callers, --callees, --processes and --annotate are "
-                                     "one view each; leave all but one out");
+        return options_refuse(&line, "--tree, --callers, --callees, --processes, --threads and "
+                                     "--annotate are one view each; leave all but one out");
+    }
+    if (request->has_threads) {
+        return check_threads(request);
     }
     if (request->ratio_event != NULL) {
         int status = check_ratio(request);
@@ -417,7 +479,9 @@ int verb_report(int argc, char **argv)
     }
     if (status == OPTIONS_TAKEN) {
         status = check_views(&request);
-        return status == EXIT_DONE ? print_report(&request) : status;
+        return status != EXIT_DONE   ? status
+               : request.has_threads ? print_threads(&request)
+                                     : print_report(&request);
     }
     return status;
 }

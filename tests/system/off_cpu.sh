@@ -118,8 +118,44 @@ profctl report --event off-cpu "$WORK/early.fxt" | tr -s '\n ' ' ' >"$WORK/repor
 grep -q 'of no stack that is known, as where a wait had begun' "$WORK/report" || fail "the report does not say why stacks are missing: $(cat "$WORK/report")"
 grep -q 'whose functions were not recorded' "$WORK/report" && fail "the report says that they were not recorded"
 
+echo "== the times of threads"
+# What the lines say, which were judged above, is what report says; a sentence has the sum.
+profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
+profctl report --threads -n 0 --json "$WORK/p.fxt" >"$WORK/threads.json" || fail "report --threads"
+profctl report "$WORK/p.fxt" | tr '\n' ' ' >"$WORK/report" || fail "report"
+python3 - "$WORK" "$SOURCE_DIR" <<'EOF' || fail "the times of threads"
+import json, re, sys
+import jsonschema
+times = ("wall_ns", "running_ns", "waiting_ns", "blocked_ns", "unexplained_ns")
+members = ("pid", "tid", "name", *times, "voluntary", "involuntary")
+lines = [json.loads(text) for text in open(f"{sys.argv[1]}/dump", encoding="utf-8")]
+lines = [line["value"] for line in lines if line["record"] == "data" and line["name"] == "cpu-profilerd.threads"]
+told = json.load(open(f"{sys.argv[1]}/threads.json", encoding="utf-8"))
+jsonschema.Draft202012Validator(json.load(open(f"{sys.argv[2]}/docs/report.schema.json", encoding="utf-8"))).validate(told)
+assert sorted(tuple(line[m] for m in members) for line in lines) == sorted(tuple(line[m] for m in members) for line in told["threads"])
+active = [line["running_ns"] + line["waiting_ns"] for line in told["threads"]]
+assert active == sorted(active, reverse=True) and told["thread_count"] == len(lines) > 1
+assert {line["process"] for line in told["threads"]} == {"known_waits"}, told["threads"]
+sums = {name: sum(line[name] for line in lines) for name in times}
+assert {name: told["summary"]["threads"][name] for name in times} == sums
+said = re.search(r"Time of (\d+) threads: running ([\d.]+) s \([\d.]+ %\), ready ([\d.]+) s \([\d.]+ %\), blocked ([\d.]+) s \(([\d.]+) %\)",
+                 open(f"{sys.argv[1]}/report", encoding="utf-8").read())
+assert int(said[1]) == len(lines)
+for text, name in zip(said.groups()[1:4], ("running_ns", "waiting_ns", "blocked_ns")):
+    assert abs(float(text) - sums[name] / 1e9) <= 0.0006, (text, name, sums)
+assert abs(float(said[5]) - 100 * sums["blocked_ns"] / sums["wall_ns"]) <= 0.06
+EOF
+grep -q "profctl report --event \(off-cpu\|preempted\) $WORK/p.fxt shows where" "$WORK/report" || fail "the report does not say where waits are"
+tid=$(python3 -c "import json, sys; print(json.load(open(sys.argv[1]))['threads'][0]['tid'])" "$WORK/threads.json")
+profctl report --threads -t "$tid" --json "$WORK/p.fxt" >"$WORK/one.json" || fail "report --threads -t"
+expect_json "$WORK/one.json" "[t['tid'] for t in d['threads']] == [$tid] and d['summary']['threads']['count'] == 1" "one thread is not one"
+profctl report --from 1 "$WORK/p.fxt" | grep -q '^Time of' && fail "the time of a part of the recording is said to be of threads"
+
 echo "== nothing of waits"
 profctl record --native -d 0.3 -o "$WORK/clock.fxt" -- "$WORKLOADS/known_waits" share 0.2 --exit >/dev/null 2>&1 || fail "record the clock"
 profctl dump --json "$WORK/clock.fxt" >"$WORK/dump" || fail "dump"
 grep -E '"(event|events|weight|off_cpu)"|cpu-profilerd.threads' "$WORK/dump" && fail "a recording of the clock alone speaks of waits"
+profctl report "$WORK/clock.fxt" | grep -q '^Time of' && fail "a report of the clock alone speaks of threads"
+expect_status 1 profctl report --threads "$WORK/clock.fxt" 2>"$WORK/err"
+grep -q 'has no times of threads; profctl record --wall records them' "$WORK/err" || fail "report --threads: $(cat "$WORK/err")"
 exit 0

@@ -93,7 +93,7 @@ expect 2 '--sort name: give one of self, total' report --sort name a
 for percent in x -1 101 nan 1x 0x10 ''; do
     expect 2 "--min $percent: give a percentage" report --tree --min "$percent" a
 done
-expect 2 '--tree, --callers, --callees, --processes and --annotate are one view each' report --callers f --callees g a
+expect 2 '--tree, --callers, --callees, --processes, --threads and --annotate are one view each' report --callers f --callees g a
 for option in --callers --callees --annotate; do
     expect 2 "$option is empty; give a name" report "$option" '' a
 done
@@ -104,6 +104,11 @@ expect 2 'a tree is one of functions' report --tree --by thread a
 expect 2 'a tree is by total' report --tree --sort total a
 expect 2 '--by and --processes cannot be combined' report --processes --by thread a
 expect 2 'are one view each' report --processes --tree a
+expect 2 'are one view each' report --processes --threads a
+expect 2 'shows times and no functions' report --threads --by thread a
+expect 2 'shows times and no functions' report --threads --lines a
+expect 2 'are of the whole recording' report --threads --from 1 a
+expect 2 'are of the whole recording' report --threads --event off-cpu a
 expect 2 '--inverted turns a tree round' report --processes --inverted a
 expect 2 'a tree has no limit of rows' report --tree -n 3 a
 expect 2 '--per-second is for lists' report --tree --per-second a

@@ -22,6 +22,7 @@
 #include "intern.h"
 #include "profile_event.h"
 #include "recording.h"
+#include "thread_books.h"
 #include "unnamed.h"
 
 #include <stdbool.h>
@@ -67,6 +68,16 @@ struct profile_task {
     uint32_t process_name; /* of `texts`; set by resolving, as the next two */
     uint32_t thread_name;  /* of `texts`; INTERN_NONE where the recording has none */
     uint32_t owner;        /* for profile_owner() */
+};
+
+/* Where the time of a thread went, all runs of its session together; only where waits are recorded.
+ */
+struct profile_thread {
+    struct profile_task task; /* by its last name and owner; in no table */
+    uint64_t begin_ns;        /* by the clock of samples' times */
+    uint64_t voluntary_count; /* switches */
+    uint64_t involuntary_count;
+    struct thread_times times;
 };
 
 /* There are millions: each byte counts. */
@@ -212,6 +223,11 @@ struct profile {
     uint64_t last_ns;
     uint64_t from_ns; /* the part of the time that was selected (selection.h); 0: from the begin */
     uint64_t to_ns;   /* 0: to the end */
+    struct profile_thread *threads; /* owned; none where a part of the time or of the code was
+                                     * selected, since their times have no parts */
+    size_t thread_capacity;
+    size_t thread_count;
+    bool has_chosen_threads;     /* some were taken away (selection.h) */
     struct first_samples firsts; /* of its segments, as the file has them */
     struct input_summary input;
 };

@@ -7,7 +7,8 @@
  * own, and, where modules are named, one of them has its innermost frame. Of a wait, which was
  * there for as long as it stands for, what lies between the times is selected: its sample is then
  * at the end of that, and stands for it. Users, units and control groups are those that the process
- * had when it was sampled; of a recording that does not say them none is selected.
+ * had when it was sampled; of a recording that does not say them none is selected. The profile's
+ * threads are selected by their tasks; of a part of the time, or of modules, none is.
  */
 
 #include "profile.h"
@@ -70,13 +71,17 @@ bool selection_is_empty(const struct selection *selection);
 bool selection_parse_time(const char *text, struct selection_time *ret);
 
 /*
- * Takes from the profile all samples that are not selected; their number is added to its
- * `unselected_count`. Returns 0, or with a sentence in `reterr`
- *   -ENODATA  a time of the day was named, and the recording does not say what time it was
- *   -EINVAL   it begins where it ends, or later
- *   -ESRCH    no sample is selected of a profile that has some, or none at all has its innermost
- *             frame in a module that is named; the profile stays as it is
- *   -ENOMEM
+ * Takes from the profile the threads that are not selected, and leaves its samples. Returns how
+ * many are left.
+ */
+size_t selection_apply_to_threads(const struct selection *selection, struct profile *profile);
+
+/*
+ * Takes from the profile all samples that are not selected, and threads; their number is added to
+ * its `unselected_count`. Returns 0, or with a sentence in `reterr` -ENODATA  a time of the day was
+ * named, and the recording does not say what time it was -EINVAL   it begins where it ends, or
+ * later -ESRCH    no sample is selected of a profile that has some, or none at all has its
+ * innermost frame in a module that is named; the profile stays as it is -ENOMEM
  */
 int selection_apply(const struct selection *selection, struct profile *profile,
                     struct fault *reterr);

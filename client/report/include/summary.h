@@ -26,6 +26,7 @@ struct summary_command {
 
 /* Counts of samples: of what they stand for, unless they say otherwise. */
 struct summary {
+    const char *path;      /* borrowed; of the recording, for commands; NULL: none are printed */
     uint64_t sample_count; /* of samples themselves */
     uint64_t total;
     double effective_count; /* so many samples of equal values would be as sure as these */
@@ -59,7 +60,10 @@ struct summary {
 /* Returns 0, or -ENOMEM. */
 int summary_take(const struct profile *profile, struct summary *ret);
 
-/* The sentences above a view. */
+/* The first of the sentences above a view: what was recorded. */
+void summary_print_session(const struct page *page, const struct profile *profile,
+                           const struct summary *summary);
+/* All of them. */
 void summary_print_head(const struct page *page, const struct profile *profile,
                         const struct summary *summary);
 /* What is below it: the books in a line, or as a table with how stacks end. */

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Prints the books of threads (docs/books.md#threads). They are exact, whatever was sampled, so the
+ * sum of them says how much CPU time, which most views show, is of all. Where the page is too
+ * narrow for the whole table, the columns of the last ranks are left out; JSON has all.
+ */
+#include "thread_table.h"
+
+#include "books_print.h"
+#include "cleanup.h"
+#include "compare.h"
+#include "json_out.h"
+#include "report.h"
+#include "text_out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define NAME_WIDTH 16
+#define CELL_BYTES ((size_t)64)
+
+static struct thread_times sum_up(const struct profile *profile)
+{
+    struct thread_times sum = {0};
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        thread_times_add(&sum, &profile->threads[i].times);
+    }
+    return sum;
+}
+
+/* ", ready 2.096 s (25.4 %)" */
+static void write_part(FILE *file, const char *before, const char *state, int64_t time_ns,
+                       const struct thread_times *sum)
+{
+    (void)fprintf(file, "%s%s %.3f s", before, state, (double)time_ns / 1e9);
+    if (sum->wall_ns > 0) {
+        (void)fprintf(file, " (%.1f %%)", 100 * (double)time_ns / (double)sum->wall_ns);
+    }
+}
+
+static void write_sentence(FILE *file, const struct profile *profile,
+                           const struct thread_times *sum)
+{
+    (void)fprintf(file, "Time of %zu thread%s:", profile->thread_count,
+                  profile->thread_count == 1 ? "" : "s");
+    write_part(file, " ", "running", sum->running_ns, sum);
+    write_part(file, ", ", "ready", sum->ready_ns, sum);
+    write_part(file, ", ", "blocked", sum->blocked_ns, sum);
+    if (fabs((double)sum->unexplained_ns) >= 0.01 * (double)sum->wall_ns) {
+        write_part(file, ", ", "unexplained", sum->unexplained_ns, sum);
+    }
+}
+
+void thread_table_print_sentence(const struct page *page, const struct profile *profile,
+                                 const char *path)
+{
+    const struct thread_times sum = sum_up(profile);
+    const bool is_ready = sum.ready_ns > sum.blocked_ns;
+    struct page_text text;
+    if (profile->thread_count == 0 || !page_text_begin(&text)) {
+        return;
+    }
+    write_sentence(text.file, profile, &sum);
+    (void)fputs(". The rows below are of the running time.\n", text.file);
+    page_text_end(&text, page, PAGE_PLAIN);
+    if (path != NULL) {
+        page_print_command(
+            page, is_ready ? "profctl report --event preempted" : "profctl report --event off-cpu",
+            path, is_ready ? "shows where threads were ready" : "shows where threads were blocked");
+    }
+    (void)fputc('\n', page->file);
+}
+
+static void print_json_times(struct json_out *out, const struct thread_times *times)
+{
+    json_out_i64(out, "wall_ns", times->wall_ns);
+    json_out_i64(out, "running_ns", times->running_ns);
+    json_out_i64(out, "waiting_ns", times->ready_ns);
+    json_out_i64(out, "blocked_ns", times->blocked_ns);
+    json_out_i64(out, "unexplained_ns", times->unexplained_ns);
+}
+
+void thread_table_print_json_sum(struct json_out *out, const struct profile *profile)
+{
+    const struct thread_times sum = sum_up(profile);
+    if (profile->thread_count > 0) {
+        json_out_begin(out, "threads", '{');
+        json_out_u64(out, "count", profile->thread_count);
+        print_json_times(out, &sum);
+        json_out_end(out, '}');
+    }
+}
+
+static int compare_activity(const void *left, const void *right)
+{
+    const struct profile_thread *a = *(const struct profile_thread *const *)left;
+    const struct profile_thread *b = *(const struct profile_thread *const *)right;
+    const int64_t a_ns = a->times.running_ns + a->times.ready_ns;
+    const int64_t b_ns = b->times.running_ns + b->times.ready_ns;
+    int r = (a_ns < b_ns) - (a_ns > b_ns);
+    r = r == 0 ? (a->times.blocked_ns < b->times.blocked_ns) -
+                     (a->times.blocked_ns > b->times.blocked_ns)
+               : r;
+    r = r == 0 ? compare_u64(a->task.segment, b->task.segment) : r;
+    r = r == 0 ? compare_u64(a->task.pid, b->task.pid) : r;
+    r = r == 0 ? compare_u64(a->task.tid, b->task.tid) : r;
+    return r == 0 ? compare_u64(a->begin_ns, b->begin_ns) : r;
+}
+
+/* The threads in their order. Returned: free(). NULL when there is no memory. */
+static const struct profile_thread **order(const struct profile *profile)
+{
+    const struct profile_thread **threads =
+        malloc((profile->thread_count + 1) * sizeof(struct profile_thread *));
+    if (threads == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        threads[i] = &profile->threads[i];
+    }
+    qsort(threads, profile->thread_count, sizeof(struct profile_thread *), compare_activity);
+    return threads;
+}
+
+static size_t count_shown(const struct profile *profile, size_t limit)
+{
+    return limit == 0 || limit > profile->thread_count ? profile->thread_count : limit;
+}
+
+/* The texts of a row; names are borrowed from the profile. */
+static const char *text_of(const struct profile *profile, uint32_t text)
+{
+    return text == INTERN_NONE ? "[unknown]" : profile_text(profile, text);
+}
+
+static const char *ms(int64_t time_ns, char *into)
+{
+    (void)snprintf(into, CELL_BYTES, "%.1f", (double)time_ns / 1e6);
+    return into;
+}
+
+static const char *count_of(uint64_t count, char *into)
+{
+    (void)snprintf(into, CELL_BYTES, "%" PRIu64, count);
+    return into;
+}
+
+enum column {
+    COLUMN_TID,
+    COLUMN_PID,
+    COLUMN_THREAD,
+    COLUMN_PROCESS,
+    COLUMN_WALL,
+    COLUMN_RUNNING,
+    COLUMN_READY,
+    COLUMN_BLOCKED,
+    COLUMN_UNEXPLAINED,
+    COLUMN_VOLUNTARY,
+    COLUMN_INVOLUNTARY,
+    COLUMN_HOST,
+    COLUMNS,
+};
+
+/* How wide they are, and which are left out first: those of the highest rank. */
+static const struct {
+    const char *title;
+    int width;
+    int rank;
+} columns[COLUMNS] = {
+    [COLUMN_TID] = {"tid", 7, 0},
+    [COLUMN_PID] = {"pid", 7, 3},
+    [COLUMN_THREAD] = {"thread", NAME_WIDTH, 0},
+    [COLUMN_PROCESS] = {"process", NAME_WIDTH, 6},
+    [COLUMN_WALL] = {"wall_ms", 10, 2},
+    [COLUMN_RUNNING] = {"running_ms", 10, 0},
+    [COLUMN_READY] = {"ready_ms", 10, 1},
+    [COLUMN_BLOCKED] = {"blocked_ms", 11, 0},
+    [COLUMN_UNEXPLAINED] = {"unexplained", 11, 4},
+    [COLUMN_VOLUNTARY] = {"voluntary", 9, 5},
+    [COLUMN_INVOLUNTARY] = {"involuntary", 11, 5},
+    [COLUMN_HOST] = {"host", NAME_WIDTH, 7},
+};
+
+static bool is_text(enum column column)
+{
+    return column == COLUMN_THREAD || column == COLUMN_PROCESS || column == COLUMN_HOST;
+}
+
+static const char *cell(const struct profile *profile, const struct profile_thread *thread,
+                        enum column column, char *into)
+{
+    const char *host = NULL;
+    switch (column) {
+    case COLUMN_TID:
+        return count_of(thread->task.tid, into);
+    case COLUMN_PID:
+        return count_of(thread->task.pid, into);
+    case COLUMN_THREAD:
+        return text_of(profile, thread->task.thread_name);
+    case COLUMN_PROCESS:
+        return text_of(profile, thread->task.process_name);
+    case COLUMN_WALL:
+        return ms(thread->times.wall_ns, into);
+    case COLUMN_RUNNING:
+        return ms(thread->times.running_ns, into);
+    case COLUMN_READY:
+        return ms(thread->times.ready_ns, into);
+    case COLUMN_BLOCKED:
+        return ms(thread->times.blocked_ns, into);
+    case COLUMN_UNEXPLAINED:
+        return ms(thread->times.unexplained_ns, into);
+    case COLUMN_VOLUNTARY:
+        return count_of(thread->voluntary_count, into);
+    case COLUMN_INVOLUNTARY:
+        return count_of(thread->involuntary_count, into);
+    case COLUMN_HOST:
+        host = profile_host(profile, thread->task.segment);
+        return host == NULL ? "-" : host;
+    case COLUMNS:
+        break;
+    }
+    return "";
+}
+
+/* The first rank that is left out. */
+static int find_rank(const struct page *page, bool has_hosts)
+{
+    int rank = has_hosts ? columns[COLUMN_HOST].rank + 1 : columns[COLUMN_HOST].rank;
+    for (; rank > 1; rank--) {
+        size_t needed = 0;
+        for (size_t i = 0; i < COLUMNS; i++) {
+            needed += columns[i].rank < rank ? (size_t)columns[i].width + 1 : 0;
+        }
+        if (needed - 1 <= page->columns) {
+            return rank;
+        }
+    }
+    return rank;
+}
+
+/* Prints the columns of a row, or the titles. */
+static void print_row(FILE *file, const struct profile *profile,
+                      const struct profile_thread *thread, int rank)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < COLUMNS; i++) {
+        char into[CELL_BYTES];
+        if (columns[i].rank >= rank) {
+            continue;
+        }
+        const char *text =
+            thread == NULL ? columns[i].title : cell(profile, thread, (enum column)i, into);
+        (void)fputs(separator, file);
+        separator = " ";
+        if (is_text((enum column)i)) {
+            text_print_fitted(file, text, (size_t)columns[i].width, i != COLUMN_HOST);
+        } else {
+            (void)fprintf(file, "%*s", columns[i].width, text);
+        }
+    }
+    (void)fputc('\n', file);
+}
+
+static void print_head(const struct page *page, const struct profile *profile,
+                       const struct summary *summary)
+{
+    const struct thread_times sum = sum_up(profile);
+    const uint64_t forgotten = books_print_counter(profile->books_json, "threads_forgotten");
+    struct page_text text;
+    summary_print_session(page, profile, summary);
+    if (page_text_begin(&text)) {
+        write_sentence(text.file, profile, &sum);
+        (void)fputs(".\n", text.file);
+        if (forgotten > 0) {
+            (void)fprintf(text.file,
+                          "%" PRIu64 " more have no line, since they had ended and others took "
+                          "their places.\n",
+                          forgotten);
+        }
+        page_text_end(&text, page, PAGE_PLAIN);
+    }
+    (void)fputc('\n', page->file);
+}
+
+int thread_table_print_text(const struct page *page, const struct profile *profile,
+                            const struct summary *summary, size_t limit)
+{
+    cleanup_(freep) const struct profile_thread **threads = order(profile);
+    const size_t shown = count_shown(profile, limit);
+    const int rank = find_rank(page, profile_has_hosts(profile));
+    if (threads == NULL) {
+        return -ENOMEM;
+    }
+    print_head(page, profile, summary);
+    (void)fputs(page_style(page, PAGE_TITLE), page->file);
+    print_row(page->file, profile, NULL, rank);
+    (void)fputs(page_style(page, PAGE_PLAIN), page->file);
+    for (size_t i = 0; i < shown; i++) {
+        print_row(page->file, profile, threads[i], rank);
+    }
+    if (shown < profile->thread_count) {
+        (void)fprintf(page->file, "... and %zu more; -n 0 shows all\n",
+                      profile->thread_count - shown);
+    }
+    (void)fputc('\n', page->file);
+    return 0;
+}
+
+static void print_json_thread(struct json_out *out, const struct profile *profile,
+                              const struct profile_thread *thread)
+{
+    const struct profile_task *task = &thread->task;
+    const char *host = profile_host(profile, task->segment);
+    const bool has_name = task->thread_name != INTERN_NONE;
+    const bool has_process = task->process_name != INTERN_NONE;
+    json_out_begin(out, NULL, '{');
+    json_out_string(out, "name", has_name ? profile_text(profile, task->thread_name) : NULL);
+    json_out_string(out, "process", has_process ? profile_text(profile, task->process_name) : NULL);
+    json_out_u64(out, "pid", task->pid);
+    json_out_u64(out, "tid", task->tid);
+    if (profile_has_hosts(profile)) {
+        json_out_string(out, "host", host);
+    }
+    print_json_times(out, &thread->times);
+    json_out_u64(out, "voluntary", thread->voluntary_count);
+    json_out_u64(out, "involuntary", thread->involuntary_count);
+    json_out_end(out, '}');
+}
+
+int thread_table_print_json(FILE *file, const struct profile *profile,
+                            const struct summary *summary, size_t limit)
+{
+    struct json_out out = {.file = file};
+    cleanup_(freep) const struct profile_thread **threads = order(profile);
+    const size_t shown = count_shown(profile, limit);
+    if (threads == NULL) {
+        return -ENOMEM;
+    }
+    summary_json_head(&out, profile, summary);
+    json_out_string(&out, "by", report_by_name(REPORT_BY_THREAD));
+    json_out_u64(&out, "thread_count", profile->thread_count);
+    json_out_begin(&out, "threads", '[');
+    for (size_t i = 0; i < shown; i++) {
+        print_json_thread(&out, profile, threads[i]);
+    }
+    json_out_end(&out, ']');
+    summary_json_foot(&out, profile, summary);
+    return 0;
+}

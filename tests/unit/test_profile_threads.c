@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The books of threads as a profile has them: the last line of each, whose it was, and which a
+ * selection leaves; and how their times are said. */
+#include "cleanup.h"
+#include "made_recording.h"
+#include "selection.h"
+#include "thread_table.h"
+
+#define S UINT64_C(1000000000)
+
+static void add_threads(struct recording *recording, const char *lines)
+{
+    static const char name[] = "cpu-profilerd.threads";
+    fxt_write_named_data(&recording->writer,
+                         &(struct fxt_string){.text = name, .text_bytes = strlen(name)}, lines,
+                         strlen(lines));
+}
+
+#define LINE(pid, tid, name, begin, wall, running, waiting, blocked, rest)                         \
+    "{\"pid\":" pid ",\"tid\":" tid ",\"name\":\"" name "\",\"boot_ts_ns\":" begin                 \
+    ",\"wall_ns\":" wall ",\"running_ns\":" running ",\"waiting_ns\":" waiting                     \
+    ",\"blocked_ns\":" blocked ",\"unexplained_ns\":" rest                                         \
+    ",\"voluntary\":3,\"involuntary\":4,\"source\":\"schedstat\"}\n"
+
+/* A process of two threads in a session that was stopped twice, and one that has its leader's pid
+ * of before. */
+static struct profile *load_threads(void)
+{
+    struct recording *recording = recording_of("name 7 0 0 app; sample 1000000000 7 1 0x1001;"
+                                               "sample 2000000000 9 1 0x1001");
+    add_data(recording, FXT_STRING_SESSION, "{\"session\":\"one\"}\n");
+    add_threads(recording,
+                LINE("7", "7", "main", "1000", "2000000000", "1000000000", "0", "1000000000", "0")
+                    LINE("7", "8", "side", "1000", "1000000000", "0", "0", "1000000000", "0"));
+    add_lines(recording, "segment 1; name 7 0 0 app; sample 3000000000 7 1 0x1001");
+    add_data(recording, FXT_STRING_SESSION, "{\"session\":\"one\"}\n");
+    add_threads(
+        recording,
+        LINE("7", "7", "main", "1000", "4000000000", "1000000000", "500000000", "2500000000", "0")
+            LINE("7", "8", "side", "1000", "3000000000", "0", "0", "3000000000", "0")
+                LINE("9", "9", "other", "1000", "1000000000", "0", "0", "0", "1000000000")
+                    LINE("9", "9", "other", "2000000000", "500000000", "500000000", "0", "0",
+                         "0") "{\"pid\":9}\nnone\n");
+    return load_recording(recording);
+}
+
+static const struct profile_thread *find(const struct profile *profile, uint64_t tid)
+{
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        if (profile->threads[i].task.tid == tid) {
+            return &profile->threads[i];
+        }
+    }
+    return NULL;
+}
+
+TEST(takes_the_last_line_of_each_thread)
+{
+    cleanup_(profile_freep) struct profile *profile = load_threads();
+    assert_int_equal(profile->thread_count, 4);
+    const struct profile_thread *thread = find(profile, 7);
+    assert_non_null(thread);
+    assert_int_equal(thread->times.wall_ns, 4 * S);
+    assert_int_equal(thread->times.ready_ns, S / 2);
+    assert_int_equal(thread->times.blocked_ns, 5 * S / 2);
+    assert_int_equal(thread->voluntary_count, 3);
+    assert_int_equal(thread->involuntary_count, 4);
+    assert_string_equal(profile_text(profile, thread->task.thread_name), "main");
+    assert_string_equal(profile_text(profile, thread->task.process_name), "app");
+    thread = find(profile, 8);
+    assert_non_null(thread);
+    assert_string_equal(profile_text(profile, thread->task.process_name), "app");
+    thread = find(profile, 9); /* no record names its process */
+    assert_non_null(thread);
+    assert_string_equal(profile_text(profile, thread->task.process_name), "other");
+}
+
+TEST(selects_threads_by_what_they_are)
+{
+    static const struct {
+        struct selection selection;
+        size_t thread_count;
+    } cases[] = {
+        {{.pids = {7}, .pid_count = 1}, 2},
+        {{.tids = {8}, .tid_count = 1}, 1},
+        {{.comms = {"si*"}, .comm_count = 1}, 1},
+        {{.comms = {"app"}, .comm_count = 1}, 2},
+        {{.from = {.kind = SELECTION_OFFSET, .offset_ns = S / 2}}, 0},
+        {{.modules = {"*"}, .module_count = 1}, 0},
+        {{.pids = {77}, .pid_count = 1}, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        cleanup_(profile_freep) struct profile *profile = load_threads();
+        assert_int_equal(selection_apply_to_threads(&cases[i].selection, profile),
+                         cases[i].thread_count);
+        assert_int_equal(profile->thread_count, cases[i].thread_count);
+        assert_true(profile->has_chosen_threads);
+        assert_int_equal(profile->sample_count, 3);
+    }
+    cleanup_(profile_freep) struct profile *profile = load_threads();
+    assert_int_equal(selection_apply_to_threads(&(struct selection){0}, profile), 4);
+    assert_false(profile->has_chosen_threads);
+    assert_int_equal(selection_apply(&cases[0].selection, profile, NULL), 0);
+    assert_int_equal(profile->thread_count, 2);
+}
+
+/* What `print` prints on a page of so many columns. Returned: free(). */
+static char *print(const struct profile *profile, size_t columns, bool has_table)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    const struct page page = {.file = file, .columns = columns};
+    struct summary summary = {0};
+    if (has_table) {
+        assert_int_equal(thread_table_print_text(&page, profile, &summary, 2), 0);
+    } else {
+        thread_table_print_sentence(&page, profile, "a b.fxt");
+    }
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+TEST(says_how_threads_spent_their_time)
+{
+    cleanup_(profile_freep) struct profile *profile = load_threads();
+    cleanup_(freep) char *text = print(profile, PAGE_UNLIMITED, false);
+    assert_non_null(strstr(text,
+                           "Time of 4 threads: running 1.500 s (17.6 %), ready 0.500 s (5.9 %), "
+                           "blocked 5.500 s (64.7 %), unexplained 1.000 s (11.8 %). "));
+    assert_non_null(strstr(text, "profctl report --event off-cpu 'a b.fxt' shows"));
+    profile->thread_count = 0;
+    cleanup_(freep) char *nothing = print(profile, PAGE_UNLIMITED, false);
+    assert_string_equal(nothing, "");
+}
+
+/* First what ran, or would have run if there had been a CPU. */
+TEST(lists_threads_as_wide_as_the_page)
+{
+    cleanup_(profile_freep) struct profile *profile = load_threads();
+    cleanup_(freep) char *wide = print(profile, PAGE_UNLIMITED, true);
+    const char *first = strstr(wide, "      7       7 main             app                  4000.0 "
+                                     "    1000.0      500.0      2500.0         0.0         3 "
+                                     "          4\n");
+    const char *second =
+        strstr(wide, "      9       9 other            other                 500.0");
+    assert_true(first != NULL && second != NULL && first < second);
+    assert_non_null(strstr(wide, "... and 2 more; -n 0 shows all\n"));
+    cleanup_(freep) char *narrow = print(profile, 48, true);
+    assert_non_null(strstr(narrow, "      7 main                 1000.0      2500.0\n"));
+}
