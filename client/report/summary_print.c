@@ -360,6 +360,9 @@ void summary_print_foot(const struct page *page, const struct profile *profile,
     } else {
         books_print_brief(page, profile->books_json);
     }
+    if (profile->event.is_wait) {
+        thread_table_print_exact(page, profile);
+    }
 }
 
 static void print_period(struct json_out *out, uint64_t period_ns)

@@ -12,12 +12,14 @@
 #include "compare.h"
 #include "json_out.h"
 #include "report.h"
+#include "session_facts.h"
 #include "text_out.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NAME_WIDTH 16
 #define CELL_BYTES ((size_t)64)
@@ -72,6 +74,58 @@ void thread_table_print_sentence(const struct page *page, const struct profile *
             path, is_ready ? "shows where threads were ready" : "shows where threads were blocked");
     }
     (void)fputc('\n', page->file);
+}
+
+static bool are_part(const struct profile *profile)
+{
+    struct session_facts facts;
+    session_facts_take(profile, &facts);
+    bool is_part = profile->has_chosen_threads || !facts.is_whole;
+    session_facts_done(&facts);
+    return profile->thread_count > 0 && is_part;
+}
+
+/* Why samples stand for less than the books of threads have. */
+static void write_causes(FILE *file, const struct profile *profile, const struct thread_times *sum,
+                         int64_t exact_ns)
+{
+    int64_t short_ns = 0;
+    (void)books_print_event(profile->books_json, profile->event.name, "short_ns", &short_ns);
+    if (short_ns > 0 && (double)profile_total(profile) < 0.99 * (double)exact_ns) {
+        (void)fprintf(
+            file,
+            "; waits shorter than min_wait_us (--min-wait) have no sample, %.3f s of them "
+            "on the machine",
+            (double)short_ns / 1e9);
+    }
+    if ((double)sum->unexplained_ns > 0.01 * (double)sum->wall_ns) {
+        (void)fprintf(file,
+                      "; %.3f s of theirs is unexplained, as where switches were not recorded",
+                      (double)sum->unexplained_ns / 1e9);
+    }
+}
+
+void thread_table_print_exact(const struct page *page, const struct profile *profile)
+{
+    const struct thread_times sum = sum_up(profile);
+    const bool is_preempted = strcmp(profile->event.name, PROFILE_EVENT_PREEMPTED) == 0;
+    const int64_t exact_ns = is_preempted ? sum.ready_ns : sum.blocked_ns;
+    struct page_text text;
+    if (!are_part(profile) || !page_text_begin(&text)) {
+        return;
+    }
+    (void)fprintf(
+        text.file,
+        "threads: the %zu shown %s blocked for %.3f s and ready for %.3f s, exactly; these "
+        "samples stand for %.3f s%s",
+        profile->thread_count, profile->thread_count == 1 ? "was" : "were",
+        (double)sum.blocked_ns / 1e9, (double)sum.ready_ns / 1e9,
+        (double)profile_total(profile) / 1e9,
+        is_preempted ? " of the ready time, without that after a thread was woken"
+                     : ", with the ready time after a thread was woken");
+    write_causes(text.file, profile, &sum, exact_ns);
+    (void)fputc('\n', text.file);
+    page_text_end(&text, page, PAGE_PLAIN);
 }
 
 static void print_json_times(struct json_out *out, const struct thread_times *times)

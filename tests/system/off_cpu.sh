@@ -151,6 +151,19 @@ profctl report --threads -t "$tid" --json "$WORK/p.fxt" >"$WORK/one.json" || fai
 expect_json "$WORK/one.json" "[t['tid'] for t in d['threads']] == [$tid] and d['summary']['threads']['count'] == 1" "one thread is not one"
 profctl report --from 1 "$WORK/p.fxt" | grep -q '^Time of' && fail "the time of a part of the recording is said to be of threads"
 
+echo "== waits that are too short"
+profctl record --native --wall --min-wait 10s -o "$WORK/short.fxt" -- "$WORKLOADS/known_waits" nap 1 --exit >/dev/null 2>"$WORK/out" ||
+    fail "record: $(cat "$WORK/out")"
+profctl record --native --wall -o "$WORK/long.fxt" -- "$WORKLOADS/known_waits" nap 1 --exit >/dev/null 2>"$WORK/out" ||
+    fail "record: $(cat "$WORK/out")"
+for length in short long; do
+    profctl report --event off-cpu "$WORK/$length.fxt" 2>"$WORK/err" | tr '\n' ' ' >"$WORK/$length"
+    grep -q 'threads: the [0-9]* shown were blocked for [1-9.]*[0-9.]* s and ready for [0-9.]* s, exactly; these samples' "$WORK/$length" ||
+        fail "the sums of the threads are not said: $(cat "$WORK/$length" "$WORK/err")"
+done
+grep -q 'shorter than min_wait_us (--min-wait) have no sample' "$WORK/short" || fail "short waits are not the cause: $(cat "$WORK/short")"
+grep -q 'min_wait_us' "$WORK/long" && fail "no wait is too short"
+
 echo "== nothing of waits"
 profctl record --native -d 0.3 -o "$WORK/clock.fxt" -- "$WORKLOADS/known_waits" share 0.2 --exit >/dev/null 2>&1 || fail "record the clock"
 profctl dump --json "$WORK/clock.fxt" >"$WORK/dump" || fail "dump"

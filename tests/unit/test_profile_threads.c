@@ -136,6 +136,38 @@ TEST(says_how_threads_spent_their_time)
     assert_string_equal(nothing, "");
 }
 
+static char *print_exact(const struct profile *profile)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    thread_table_print_exact(&(struct page){.file = file, .columns = PAGE_UNLIMITED}, profile);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* Of a part of the machine: the books of events are of all of it. */
+TEST(says_what_samples_of_waits_lack)
+{
+    cleanup_(profile_freep) struct profile *profile = load_threads();
+    assert_int_equal(profile_event_set(&profile->event, "off-cpu", "ns"), 0);
+    cleanup_(freep) char *whole = print_exact(profile);
+    assert_string_equal(whole, "");
+    const struct selection selection = {.tids = {8, 9}, .tid_count = 2};
+    assert_int_equal(selection_apply_to_threads(&selection, profile), 3);
+    cleanup_(freep) char *part = print_exact(profile);
+    assert_non_null(strstr(part, "the 3 shown were blocked for 3.000 s and ready for 0.000 s, "
+                                 "exactly; these samples stand for 0.000 s, "));
+    assert_non_null(strstr(part, "; 1.000 s of theirs is unexplained"));
+    assert_null(strstr(part, "min_wait_us"));
+    profile->books_json = strdup("{\"events\":[{\"event\":\"off-cpu\",\"period\":1,"
+                                 "\"total\":{\"short_ns\":500000000}}]}");
+    assert_non_null(profile->books_json);
+    cleanup_(freep) char *caused = print_exact(profile);
+    assert_non_null(strstr(caused, "min_wait_us (--min-wait) have no sample, 0.500 s of them"));
+}
+
 /* First what ran, or would have run if there had been a CPU. */
 TEST(lists_threads_as_wide_as_the_page)
 {

@@ -19,7 +19,10 @@ struct json_out;
  * command). Nothing where the profile has no threads. */
 void thread_table_print_sentence(const struct page *page, const struct profile *profile,
                                  const char *path);
-/* The same as a member, "threads". */
+/* Of waits: the exact sums of the threads that are selected, or were recorded, beside what the
+ * samples stand for. Nothing of all threads of a machine, whose sums the books have. */
+void thread_table_print_exact(const struct page *page, const struct profile *profile);
+/* The sums as a member, "threads". */
 void thread_table_print_json_sum(struct json_out *out, const struct profile *profile);
 
 /* The threads, the one first that was running or ready for longest; `limit` of them, 0: all. Return
