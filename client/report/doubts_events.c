@@ -118,14 +118,22 @@ static void missing_books(const struct profile *profile, const struct summary *s
     }
 }
 
-/* Time in which nothing was counted, as a part of that for which the event was on. */
+/* How long the event should have been on. While it is held back it is off; records of switches are
+ * off then, and the event of waits goes on. */
+static uint64_t whole_time_ns(const struct profile *profile)
+{
+    const uint64_t enabled_ns = sum_of(profile, "enabled_ns");
+    return profile->event.is_wait ? enabled_ns : enabled_ns + sum_of(profile, "held_back_ns");
+}
+
+/* Time in which nothing was counted, as a part of that. */
 static void write_time(FILE *file, const struct profile *profile, uint64_t time_ns,
                        const char *words, const char **separator)
 {
-    uint64_t enabled_ns = sum_of(profile, "enabled_ns");
-    if (enabled_ns > 0 && percent_of(time_ns, enabled_ns) > DOUBT_PERCENT) {
+    const uint64_t whole_ns = whole_time_ns(profile);
+    if (whole_ns > 0 && percent_of(time_ns, whole_ns) > DOUBT_PERCENT) {
         (void)fprintf(file, "%s%s %.1f %% of the time", *separator, words,
-                      percent_of(time_ns, enabled_ns));
+                      percent_of(time_ns, whole_ns));
         *separator = ", ";
     }
 }

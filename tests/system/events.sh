@@ -75,6 +75,9 @@ profctl record --native -F 997 --config "$WORK/copies.json" -e page-faults:1 -o 
 grep -q '^warning: page-faults came faster than max_event_rate_hz of daemon.json allows' "$WORK/out" || fail "no warning: $(cat "$WORK/out")"
 profctl dump --json "$WORK/held.fxt" | grep '"cpu-profilerd.books"' >"$WORK/books.json"
 expect_json "$WORK/books.json" "d['value']['events'][0]['total']['held_back_ns'] > 0" "nothing is held back"
+# The event was off meanwhile, so this is a part of both times together.
+profctl report --event page-faults "$WORK/held.fxt" | tr -s '\n ' ' ' >"$WORK/report" || fail "report"
+grep -Eq 'max_event_rate_hz held it back for [0-9]{1,2}\.[0-9] % of the time' "$WORK/report" || fail "how long it was held back: $(cat "$WORK/report")"
 expect_json "$WORK/books.json" "all(abs(c['unexplained']) <= max(c['expected'] / 1000, 2) for c in d['value']['cpus'])" \
     "the clock's books do not close"
 expect_status 1 profctl record --native -e page-faults@101 -o "$WORK/q.fxt" -- true >"$WORK/out" 2>&1

@@ -615,8 +615,8 @@ STORY(is_not_misled_by_what_a_sample_does_to_its_wait)
     assert_in_range(sum_ns, counted_ns - counted_ns / 100, counted_ns + counted_ns / 100);
 }
 
-/* What a sample wakes makes the next wait ten times as long, and that one never has a sample: by the
- * samples alone the sum would be 60 % too low. */
+/* What a sample wakes makes the next wait ten times as long, and that one never has a sample: by
+ * the samples alone the sum would be 60 % too low. */
 STORY(makes_up_for_waits_that_never_have_a_sample)
 {
     struct wait_table *table = *state;
