@@ -63,6 +63,16 @@ const char *profile_event_state(const struct profile_event *event)
                                                                : "blocked";
 }
 
+/* Wherever they are counted, in programs or in the kernel. */
+static bool counts_switches(const char *name)
+{
+    struct event_code code;
+    struct event_code switches;
+    return event_names_find(name, "", &code, NULL) == 0 &&
+           event_names_find("context-switches", "", &switches, NULL) == 0 &&
+           code.type == switches.type && code.config == switches.config;
+}
+
 int profile_event_set(struct profile_event *event, const char *name, const char *unit)
 {
     profile_event_done(event);
@@ -74,6 +84,7 @@ int profile_event_set(struct profile_event *event, const char *name, const char 
         .is_wait =
             strcmp(name, PROFILE_EVENT_OFF_CPU) == 0 || strcmp(name, PROFILE_EVENT_PREEMPTED) == 0,
     };
+    event->is_of_switches = event->is_wait || counts_switches(name);
     return event->name == NULL || event->unit == NULL ? -ENOMEM : 0;
 }
 

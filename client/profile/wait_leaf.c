@@ -60,36 +60,41 @@ static const char *const scheduler_names[] = {
     NULL,
 };
 
-/* What a thread is in that has to give up its CPU, besides its own work: the ends of interrupts,
- * system calls and faults. */
-static const char *const exit_names[] = {
+/* How the kernel is entered and left: interrupts, system calls, faults, and a new thread. A name
+ * that ends with a star is the beginning of many. */
+static const char *const entry_names[] = {
+    "__do_fast_syscall_32",
     "asm_common_interrupt",
-    "asm_exc_page_fault",
-    "asm_sysvec_apic_timer_interrupt",
-    "asm_sysvec_call_function",
-    "asm_sysvec_call_function_single",
-    "asm_sysvec_hyperv_stimer0",
-    "asm_sysvec_kvm_asyncpf_interrupt",
-    "asm_sysvec_reschedule_ipi",
-    "asm_sysvec_xen_hvm_callback",
+    "asm_exc_*",
+    "asm_int80_emulation",
+    "asm_spurious_interrupt",
+    "asm_sysvec_*",
     "common_interrupt",
+    "do_fast_syscall_32",
+    "do_int80_emulation",
     "do_syscall_64",
-    "entry_SYSCALL_64_after_hwframe",
-    "exc_page_fault",
-    "exit_to_user_mode_loop",
-    "exit_to_user_mode_prepare",
-    "irqentry_exit",
-    "irqentry_exit_cond_resched",
-    "irqentry_exit_to_user_mode",
+    "entry_INT80_compat",
+    "entry_SYSCALL_*",
+    "entry_SYSENTER_*",
+    "exc_*",
+    "exit_to_user_mode_*",
+    "ia32_sys_call",
+    "irqentry_*",
     "raw_irqentry_exit_cond_resched",
     "ret_from_fork",
     "ret_from_fork_asm",
-    "syscall_exit_to_user_mode",
-    "sysvec_apic_timer_interrupt",
-    "sysvec_call_function",
-    "sysvec_call_function_single",
-    "sysvec_reschedule_ipi",
+    "spurious_interrupt",
+    "syscall_exit_*",
+    "sysvec_*",
+    "x64_sys_call",
     NULL,
+};
+
+/* What a function of the kernel is to a thread that leaves its CPU. */
+enum leaf_kind {
+    LEAF_WAITS,
+    LEAF_SCHEDULES,
+    LEAF_ENTERS,
 };
 
 /* What a kernel stack becomes. */
@@ -97,6 +102,7 @@ struct found_leaf {
     struct mapping_validity validity; /* at first no time is in it */
     uint32_t segment;                 /* whose kernel it is */
     uint32_t stack;
+    uint32_t lone_stack; /* where there is no user stack */
 };
 
 struct leaf_finder {
@@ -110,23 +116,33 @@ static void leaf_finder_done(struct leaf_finder *finder)
     free(finder->found);
 }
 
+static bool is_name(const char *listed, const char *name, size_t name_bytes)
+{
+    const size_t bytes = strcspn(listed, "*");
+    return listed[bytes] == '*' ? strncmp(listed, name, bytes) == 0
+                                : bytes == name_bytes && memcmp(listed, name, bytes) == 0;
+}
+
 static bool is_listed(const char *const *names, const char *name)
 {
     const size_t bytes = strcspn(name, ".");
-    while (*names != NULL && (strncmp(*names, name, bytes) != 0 || (*names)[bytes] != '\0')) {
+    while (*names != NULL && !is_name(*names, name, bytes)) {
         names++;
     }
     return *names != NULL;
 }
 
-static bool names_no_wait(const char *name, bool is_preempted)
+static enum leaf_kind kind_of(const char *name)
 {
-    return is_listed(scheduler_names, name) || (is_preempted && is_listed(exit_names, name));
+    return is_listed(scheduler_names, name) ? LEAF_SCHEDULES
+           : is_listed(entry_names, name)   ? LEAF_ENTERS
+                                            : LEAF_WAITS;
 }
 
-/* Whether a function that the recording names at an address of the kernel is left out. */
-static bool is_left_out(const struct leaf_finder *finder, struct mapping_process *kernel,
-                        uint64_t instruction, uint64_t time_ns, struct mapping_validity *validity)
+/* The kind of the function that the recording names at an address of the kernel. */
+static enum leaf_kind find_kind(const struct leaf_finder *finder, struct mapping_process *kernel,
+                                uint64_t instruction, uint64_t time_ns,
+                                struct mapping_validity *validity)
 {
     const struct profile *profile = finder->profile;
     const struct mapping *mapping = mappings_find(kernel, instruction, time_ns, validity);
@@ -135,31 +151,38 @@ static bool is_left_out(const struct leaf_finder *finder, struct mapping_process
                         : symbols_find(&profile->tables->symbols, mapping->symbols,
                                        instruction - mapping->start + mapping->vaddr);
     const char *name = function == NULL ? NULL : profile_text(profile, function->name);
-    return name != NULL && names_no_wait(name, finder->is_preempted);
+    return name == NULL ? LEAF_WAITS : kind_of(name);
 }
 
-/* Makes the stack that is left of a sample's kernel stack: the empty one where nothing is. */
-static int find_leaf(const struct leaf_finder *finder, const struct profile_sample *sample,
-                     struct found_leaf *ret)
+/* How many of a stack's innermost functions are the scheduler's, and how many are these or ways
+ * into the kernel. */
+struct left_out {
+    size_t schedule_count;
+    size_t count;
+};
+
+static void leave_out(struct left_out *left_out, enum leaf_kind kind)
 {
-    struct profile *profile = finder->profile;
+    left_out->schedule_count +=
+        kind == LEAF_SCHEDULES && left_out->schedule_count == left_out->count;
+    left_out->count++;
+}
+
+/* Whether a thread that has only such functions in the kernel was in the program: it had to give up
+ * its CPU on the way there. One that is blocked in the scheduler alone is of no known place. */
+static bool is_in_program(const struct left_out *left_out, bool is_preempted)
+{
+    return is_preempted || left_out->count > left_out->schedule_count;
+}
+
+/* Makes the stack that is left without the innermost `first` functions of one. */
+static int cut_stack(struct profile *profile, uint32_t whole, size_t first, uint32_t *ret_stack)
+{
     size_t bytes = 0;
-    const uint64_t *stack = intern_bytes(&profile->stacks, sample->kernel_stack, &bytes);
+    const uint64_t *stack = intern_bytes(&profile->stacks, whole, &bytes);
     const size_t count = bytes / sizeof *stack;
-    size_t first = 0;
-    *ret = (struct found_leaf){
-        .validity = {0, UINT64_MAX},
-        .segment = profile_task(profile, sample->task)->segment,
-        .stack = sample->kernel_stack,
-    };
-    struct mapping_process *kernel =
-        mappings_process(&profile->tables->mappings, ret->segment, PROFILE_PID_OUTSIDE);
-    while (first < count &&
-           is_left_out(finder, kernel, stack[first] - (first > 0 && stack[first] > 0),
-                       sample->time_ns, &ret->validity)) {
-        first++;
-    }
-    if (first == 0 || (first == count && !finder->is_preempted)) {
+    if (first == 0) {
+        *ret_stack = whole;
         return 0;
     }
     cleanup_(freep) uint64_t *left = malloc((count - first + 1) * sizeof *left);
@@ -168,7 +191,42 @@ static int find_leaf(const struct leaf_finder *finder, const struct profile_samp
     }
     memcpy(left, stack + first, (count - first) * sizeof *left);
     left[0] -= first < count && left[0] > 0;
-    return intern_add(&profile->stacks, left, (count - first) * sizeof *left, &ret->stack);
+    return intern_add(&profile->stacks, left, (count - first) * sizeof *left, ret_stack);
+}
+
+/* Makes the stacks that are left of a sample's kernel stack: the empty one for the program alone.
+ */
+static int find_leaf(const struct leaf_finder *finder, const struct profile_sample *sample,
+                     struct found_leaf *ret)
+{
+    struct profile *profile = finder->profile;
+    size_t bytes = 0;
+    const uint64_t *stack = intern_bytes(&profile->stacks, sample->kernel_stack, &bytes);
+    const size_t count = bytes / sizeof *stack;
+    struct left_out left_out = {0};
+    enum leaf_kind kind = LEAF_SCHEDULES;
+    *ret = (struct found_leaf){
+        .validity = {0, UINT64_MAX},
+        .segment = profile_task(profile, sample->task)->segment,
+    };
+    struct mapping_process *kernel =
+        mappings_process(&profile->tables->mappings, ret->segment, PROFILE_PID_OUTSIDE);
+    while (left_out.count < count && kind != LEAF_WAITS) {
+        size_t i = left_out.count;
+        kind = find_kind(finder, kernel, stack[i] - (i > 0 && stack[i] > 0), sample->time_ns,
+                         &ret->validity);
+        if (kind != LEAF_WAITS) {
+            leave_out(&left_out, kind);
+        }
+    }
+    size_t first = left_out.count;
+    size_t lone_first = left_out.count;
+    if (first == count) {
+        first = is_in_program(&left_out, finder->is_preempted) ? count : 0;
+        lone_first = left_out.schedule_count < count ? left_out.schedule_count : 0;
+    }
+    int r = cut_stack(profile, sample->kernel_stack, first, &ret->stack);
+    return r < 0 ? r : cut_stack(profile, sample->kernel_stack, lone_first, &ret->lone_stack);
 }
 
 static int give_leaf(const struct leaf_finder *finder, struct profile_sample *sample)
@@ -178,10 +236,9 @@ static int give_leaf(const struct leaf_finder *finder, struct profile_sample *sa
                     found->validity.from_ns <= sample->time_ns &&
                     sample->time_ns < found->validity.until_ns;
     int r = is_known ? 0 : find_leaf(finder, sample, found);
-    bool is_empty = found->stack == 0;
-    if (r == 0 && (!is_empty || sample->user_stack != 0)) {
-        sample->kernel_stack = found->stack;
-        sample->in_kernel = sample->in_kernel && !is_empty;
+    if (r == 0) {
+        sample->kernel_stack = sample->user_stack == 0 ? found->lone_stack : found->stack;
+        sample->in_kernel = sample->in_kernel && sample->kernel_stack != 0;
     }
     return r;
 }
@@ -194,18 +251,17 @@ static bool is_preemption(const struct profile_event *event)
 size_t wait_leaf_frames(const struct profile *profile, const struct profile_event *event,
                         const uint32_t *frames, size_t count)
 {
-    const bool is_preempted = is_preemption(event);
-    size_t first = 0;
-    while (first + 1 < count) {
-        const struct profile_frame *frame = profile_frame(profile, frames[first]);
-        if (frame->is_kernel == 0 ||
-            !names_no_wait(profile_text(profile, frame->name), is_preempted)) {
-            break;
+    struct left_out left_out = {0};
+    enum leaf_kind kind = LEAF_SCHEDULES;
+    while (left_out.count + 1 < count && kind != LEAF_WAITS) {
+        const struct profile_frame *frame = profile_frame(profile, frames[left_out.count]);
+        kind = frame->is_kernel == 0 ? LEAF_WAITS : kind_of(profile_text(profile, frame->name));
+        if (kind != LEAF_WAITS) {
+            leave_out(&left_out, kind);
         }
-        first++;
     }
-    bool is_kernel = count > 0 && profile_frame(profile, frames[first])->is_kernel != 0;
-    return is_kernel || is_preempted ? first : 0;
+    bool is_kernel = count > 0 && profile_frame(profile, frames[left_out.count])->is_kernel != 0;
+    return is_kernel || is_in_program(&left_out, is_preemption(event)) ? left_out.count : 0;
 }
 
 int wait_leaf_find(struct profile *profile)
@@ -215,7 +271,7 @@ int wait_leaf_find(struct profile *profile)
         .is_preempted = is_preemption(&profile->event),
     };
     int r = 0;
-    if (!profile->event.is_wait) {
+    if (!profile->event.is_of_switches) {
         return 0;
     }
     finder.found = calloc(profile->stacks.item_count, sizeof *finder.found);

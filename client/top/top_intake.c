@@ -191,7 +191,8 @@ static int add_sample(struct top_intake *intake, const struct profile_sample *sa
         return 0;
     }
     const struct profile_event *event = &intake->events.all[added.event];
-    const size_t first = event->is_wait ? wait_leaf_frames(profile, event, frames, count) : 0;
+    const size_t first =
+        event->is_of_switches ? wait_leaf_frames(profile, event, frames, count) : 0;
     added.function_count = count - first;
     int r = grow(intake->stack, intake->stack_capacity, count);
     for (size_t i = first; i < count && r == 0; i++) {

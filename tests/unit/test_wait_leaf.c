@@ -10,7 +10,8 @@
 #define SESSION                                                                                    \
     "{\"session\":\"a\",\"events\":[{\"event\":\"cpu-clock\",\"unit\":\"ns\",\"period\":1000},"    \
     "{\"event\":\"off-cpu\",\"unit\":\"ns\",\"period\":1},"                                        \
-    "{\"event\":\"preempted\",\"unit\":\"ns\",\"period\":1}]}\n"
+    "{\"event\":\"preempted\",\"unit\":\"ns\",\"period\":1},"                                      \
+    "{\"event\":\"cs\",\"unit\":\"switches\",\"period\":1}]}\n"
 
 /* The kernel's functions, 16 bytes each. */
 #define KERNEL             UINT64_C(0xffffffff81000000)
@@ -23,6 +24,9 @@ enum {
     SCHEDULE_WORK,
     EXIT_LOOP,
     INTERRUPT,
+    NEW_THREAD,
+    IRQ_WORK,
+    ENTRY,
     FUNCTIONS,
 };
 
@@ -34,6 +38,9 @@ static const char *const function_names[FUNCTIONS] = {
     "schedule_work",
     "exit_to_user_mode_loop",
     "asm_sysvec_apic_timer_interrupt",
+    "ret_from_fork",
+    "asm_sysvec_irq_work",
+    "entry_SYSCALL_64_after_hwframe",
 };
 
 static struct recording *recording_with_kernel(void)
@@ -52,12 +59,12 @@ static struct recording *recording_with_kernel(void)
 
 #define HAS_USER 0x10020 /* the leaf of a stack of two; 0: the sample has no user stack */
 
-/* A sample of the events 0, 1 and 2 each, of process 7. */
+/* A sample of each event, of process 7. */
 static void add_waits(struct recording *recording, uint64_t user, const uint64_t *kernel,
                       size_t count)
 {
     const uint64_t stack[] = {user, 0x10008};
-    for (uint64_t event = 0; event < 3; event++) {
+    for (uint64_t event = 0; event < 4; event++) {
         struct fxt_sample sample = user_sample(10, 7, user == 0 ? 0 : COMPLETE, stack, 2);
         sample.fields &= user == 0 ? ~(uint64_t)FXT_SAMPLE_USER_STACK : UINT64_MAX;
         sample.fields |= FXT_SAMPLE_KERNEL_STACK | FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT;
@@ -80,13 +87,14 @@ static struct profile *load_event(const struct recording *recording, const char 
     return profile;
 }
 
-/* Frees the recording. */
+/* Of a switch they are those of a thread that is blocked. Frees the recording. */
 static void assert_stacks(struct recording *recording, const char *clock, const char *off_cpu,
                           const char *preempted)
 {
     assert_profile_folded(load_event(recording, "cpu-clock"), clock);
     assert_profile_folded(load_event(recording, "off-cpu"), off_cpu);
     assert_profile_folded(load_event(recording, "preempted"), preempted);
+    assert_profile_folded(load_event(recording, "context-switches"), off_cpu);
     free(recording);
 }
 
@@ -122,12 +130,33 @@ TEST(what_ran_when_it_was_preempted_lies_behind_the_interrupt)
     assert_int_equal(profile->samples[0].kernel_stack, 0);
     assert_false(profile->samples[0].in_kernel);
     (void)profile_free(profile);
-    assert_stacks(
-        recording,
-        "app;main;leaf;asm_sysvec_apic_timer_interrupt_[k];exit_to_user_mode_loop_[k];"
-        "schedule_[k] 1\n",
-        "app;main;leaf;asm_sysvec_apic_timer_interrupt_[k];exit_to_user_mode_loop_[k] 1\n",
-        "app;main;leaf 1\n");
+    assert_stacks(recording,
+                  "app;main;leaf;asm_sysvec_apic_timer_interrupt_[k];exit_to_user_mode_loop_[k];"
+                  "schedule_[k] 1\n",
+                  "app;main;leaf 1\n", "app;main;leaf 1\n");
+}
+
+/* Whatever the kernel was entered by, it is no function that waits. */
+TEST(ways_into_the_kernel_are_left_out)
+{
+    struct recording *recording = recording_with_kernel();
+    add_waits(recording, HAS_USER, ADDRESSES(AT(SCHEDULE, 3), AT(IRQ_WORK, 4)));
+    assert_stacks(recording, "app;main;leaf;asm_sysvec_irq_work_[k];schedule_[k] 1\n",
+                  "app;main;leaf 1\n", "app;main;leaf 1\n");
+    recording = recording_with_kernel();
+    add_waits(recording, HAS_USER, ADDRESSES(AT(SCHEDULE, 3), AT(EXIT_LOOP, 4), AT(ENTRY, 4)));
+    assert_stacks(recording,
+                  "app;main;leaf;entry_SYSCALL_64_after_hwframe_[k];exit_to_user_mode_loop_[k];"
+                  "schedule_[k] 1\n",
+                  "app;main;leaf 1\n", "app;main;leaf 1\n");
+    recording = recording_with_kernel();
+    add_waits(recording, HAS_USER,
+              ADDRESSES(AT(SCHEDULE, 3), AT(HRTIMER_NANOSLEEP, 4), AT(ENTRY, 4)));
+    assert_stacks(recording,
+                  "app;main;leaf;entry_SYSCALL_64_after_hwframe_[k];hrtimer_nanosleep_[k];"
+                  "schedule_[k] 1\n",
+                  "app;main;leaf;entry_SYSCALL_64_after_hwframe_[k];hrtimer_nanosleep_[k] 1\n",
+                  "app;main;leaf;entry_SYSCALL_64_after_hwframe_[k];hrtimer_nanosleep_[k] 1\n");
 }
 
 TEST(a_stack_is_never_left_out_whole)
@@ -136,6 +165,10 @@ TEST(a_stack_is_never_left_out_whole)
     add_waits(recording, 0, ADDRESSES(AT(SCHEDULE, 3), AT(DO_NANOSLEEP, 4)));
     assert_stacks(recording, "app;do_nanosleep_[k];schedule_[k] 1\n",
                   "app;do_nanosleep_[k];schedule_[k] 1\n", "app;do_nanosleep_[k];schedule_[k] 1\n");
+    recording = recording_with_kernel();
+    add_waits(recording, 0, ADDRESSES(AT(SCHEDULE, 3), AT(NEW_THREAD, 4)));
+    assert_stacks(recording, "app;ret_from_fork_[k];schedule_[k] 1\n", "app;ret_from_fork_[k] 1\n",
+                  "app;ret_from_fork_[k] 1\n");
     recording = recording_with_kernel();
     add_waits(recording, HAS_USER, ADDRESSES(AT(SCHEDULE, 3)));
     assert_stacks(recording, "app;main;leaf;schedule_[k] 1\n", "app;main;leaf;schedule_[k] 1\n",

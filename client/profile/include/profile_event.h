@@ -22,6 +22,8 @@ struct profile_event {
     bool is_clock;
     bool is_time; /* the unit is nanoseconds; the clock's values are ticks all the same */
     bool is_wait; /* a sample is the whole of a wait that ended then: "off-cpu", "preempted" */
+    bool is_of_switches; /* stacks are of threads that leave their CPU: a wait's, and those of
+                          * context-switches */
 };
 
 /* What the record of a sample says of its event. */
