@@ -98,7 +98,7 @@ struct flame {
     uint32_t *modules;       /* owned; of `texts`, by function: its module's path, as met first */
     size_t module_capacity;
     size_t module_count;
-    bool is_comparison; /* of two sides; else, where there are two, the page switches */
+    bool is_comparison; /* of two sides; else, where there are several, the page switches */
     struct flame_nodes nodes;
     struct flame_recording *recordings; /* owned */
     size_t recording_capacity;

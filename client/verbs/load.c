@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WAITS "off-cpu"
-
 int complain_truncated(const char *path, const struct input_summary *input)
 {
     return complain("%s %s byte %" PRIu64 "; showing the samples before that", path,
@@ -119,10 +117,10 @@ static int load_detail(const char *path, enum load_detail detail, struct profile
     return status;
 }
 
-static bool has_waits(const struct profile *profile)
+static bool has_event(const struct profile *profile, const char *event)
 {
     for (size_t i = 0; i < profile->event_count; i++) {
-        if (strcmp(profile->event_names[i], WAITS) == 0) {
+        if (strcmp(profile->event_names[i], event) == 0) {
             return true;
         }
     }
@@ -164,21 +162,42 @@ int load_event(const struct load_request *request, const char *event, struct pro
     return status;
 }
 
-int load_waits(const struct load_request *request, const struct profile *profile,
-               struct profile **ret)
+void waits_done(struct waits *waits)
 {
-    cleanup_(profile_freep) struct profile *waits = NULL;
-    struct fault fault = {0};
-    *ret = NULL;
-    if (!profile->event.is_clock || !has_waits(profile) || strcmp(request->path, "-") == 0) {
-        return EXIT_DONE;
+    for (size_t i = 0; i < waits->count; i++) {
+        profile_freep(&waits->profiles[i]);
     }
-    int r = load_selected(request, WAITS, &waits, &fault);
-    if (r < 0 || waits->sample_count == 0) {
+    *waits = (struct waits){0};
+}
+
+/* Adds the waits of one event, if there are any. */
+static int add_waits(const struct load_request *request, const char *event, struct waits *waits)
+{
+    cleanup_(profile_freep) struct profile *profile = NULL;
+    struct fault fault = {0};
+    int r = load_selected(request, event, &profile, &fault);
+    if (r < 0 || profile->sample_count == 0) {
         return r == -ENOMEM ? complain("%s", fault.text) : EXIT_DONE;
     }
-    int status = add_same_lines(request, waits);
-    *ret = status == EXIT_DONE ? take_ptr(waits) : NULL;
+    int status = add_same_lines(request, profile);
+    if (status == EXIT_DONE) {
+        waits->profiles[waits->count++] = take_ptr(profile);
+    }
+    return status;
+}
+
+int load_waits(const struct load_request *request, const struct profile *profile, struct waits *ret)
+{
+    static const char *const events[LOAD_WAITS_MAX] = {PROFILE_EVENT_OFF_CPU,
+                                                       PROFILE_EVENT_PREEMPTED};
+    bool is_possible = profile->event.is_clock && strcmp(request->path, "-") != 0;
+    int status = EXIT_DONE;
+    *ret = (struct waits){0};
+    for (size_t i = 0; i < LOAD_WAITS_MAX && is_possible && status == EXIT_DONE; i++) {
+        if (has_event(profile, events[i])) {
+            status = add_waits(request, events[i], ret);
+        }
+    }
     return status;
 }
 

@@ -31,14 +31,22 @@ struct load_request {
  */
 int load_recording(const struct load_request *request, struct profile **ret);
 
+/* The waits of a recording: "off-cpu" and "preempted", as far as there are such. All zero: none. */
+#define LOAD_WAITS_MAX ((size_t)2)
+struct waits {
+    struct profile *profiles[LOAD_WAITS_MAX]; /* owned; `count` of them */
+    size_t count;
+};
+void waits_done(struct waits *waits);
+
 /*
- * Loads the waits (the event "off-cpu") of a recording that was loaded for the same request, whose
- * profile this is, so that both can be shown. Says nothing, since all was said then. `*ret` is NULL
- * where there is none to show: none was recorded, or is selected, another event was asked for, or
- * the recording cannot be read twice. Returns an exit status.
+ * Loads the waits of a recording that was loaded for the same request, whose profile this is, so
+ * that all can be shown. Says nothing, since all was said then. There are none to show where none
+ * were recorded, or are selected, another event was asked for, or the recording cannot be read
+ * again. Returns an exit status.
  */
 int load_waits(const struct load_request *request, const struct profile *profile,
-               struct profile **ret);
+               struct waits *ret);
 
 /*
  * Loads another event of a recording that was loaded for the same request, so that both can be

@@ -17,8 +17,8 @@
 
 static int print_page(FILE *file, void *userdata)
 {
-    const struct flame_source *sources = userdata; /* two; the second may have no profile */
-    return flamegraph_print_page(file, sources, sources[1].profile == NULL ? 1 : 2, FLAME_SWITCHED,
+    const struct page_sources *sources = userdata;
+    return flamegraph_print_page(file, sources->all, sources->count, FLAME_SWITCHED,
                                  FLAME_BY_COMMAND);
 }
 
@@ -45,9 +45,8 @@ int open_recording(const char *path)
     static const struct selection everything = {0};
     const struct load_request wanted = {.path = path, .selection = &everything};
     cleanup_(profile_freep) struct profile *profile = NULL;
-    cleanup_(profile_freep) struct profile *waits = NULL;
-    cleanup_(page_texts_done) struct page_texts texts = {0};
-    cleanup_(page_texts_done) struct page_texts waits_texts = {0};
+    cleanup_(waits_done) struct waits waits = {0};
+    cleanup_(page_sources_done) struct page_sources sources = {0};
     cleanup_(freep) char *page = page_path(path);
     if (page == NULL) {
         return complain("%s: there is not enough memory", path);
@@ -60,9 +59,9 @@ int open_recording(const char *path)
     if (waits_status != EXIT_DONE) {
         return waits_status;
     }
-    struct flame_source sources[] = {page_source(profile, path, &texts),
-                                     page_source(waits, path, &waits_texts)};
-    int save_status = save_beside(page, print_page, sources);
+    page_sources_add(&sources, profile, path);
+    page_sources_add_waits(&sources, &waits, path);
+    int save_status = save_beside(page, print_page, &sources);
     if (save_status != EXIT_DONE) {
         return save_status;
     }

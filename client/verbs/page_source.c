@@ -37,9 +37,6 @@ struct flame_source page_source(const struct profile *profile, const char *path,
 {
     struct flame_source source = {.profile = profile, .name = input_title(path)};
     struct session_facts facts;
-    if (profile == NULL) {
-        return source;
-    }
     session_facts_take(profile, &facts);
     source.is_whole = facts.is_whole;
     if (facts.session_count > 0) {
@@ -48,4 +45,26 @@ struct flame_source page_source(const struct profile *profile, const char *path,
     }
     session_facts_done(&facts);
     return source;
+}
+
+void page_sources_done(struct page_sources *sources)
+{
+    for (size_t i = 0; i < sources->count; i++) {
+        page_texts_done(&sources->texts[i]);
+    }
+    *sources = (struct page_sources){0};
+}
+
+void page_sources_add(struct page_sources *sources, const struct profile *profile, const char *path)
+{
+    sources->all[sources->count] = page_source(profile, path, &sources->texts[sources->count]);
+    sources->count++;
+}
+
+void page_sources_add_waits(struct page_sources *sources, const struct waits *waits,
+                            const char *path)
+{
+    for (size_t i = 0; i < waits->count; i++) {
+        page_sources_add(sources, waits->profiles[i], path);
+    }
 }

@@ -52,8 +52,8 @@ static const struct command_line line = {
     .usage = "profctl flamegraph [FILE [FILE2]] [-o FILE.html|FILE.svg] [OPTION...]",
     .help = "Draws a recording as a flame graph: one page for a browser, which has all\n"
             "samples in it, with a heat map of the time, zoom and search, and needs no\n"
-            "network. Where waits were recorded (off-cpu), it has both: time on a CPU, and\n"
-            "off it. With FILE2 the page shows how that differs from FILE. FILE may be\n"
+            "network. Where waits were recorded (off-cpu), it has all: time running,\n"
+            "blocked and ready. With FILE2 the page shows how that differs from FILE. FILE may be\n"
             "compressed with gzip; \"-\" is standard input.\n",
     .options = options,
     .operand = "recording",
@@ -69,19 +69,23 @@ static bool is_picture(const char *path)
 
 /* What is printed, as save_file() has it. */
 struct printing {
-    struct flame_source sources[2];
-    size_t source_count;
+    struct page_sources sources; /* owned */
     enum flame_pair pair;
     enum flame_by by;
     bool is_picture;
 };
 
+static void printing_done(struct printing *printing)
+{
+    page_sources_done(&printing->sources);
+}
+
 static int print_flames(FILE *file, void *userdata)
 {
     const struct printing *printing = userdata;
     return printing->is_picture
-               ? flamegraph_print_svg(file, &printing->sources[0], printing->by)
-               : flamegraph_print_page(file, printing->sources, printing->source_count,
+               ? flamegraph_print_svg(file, &printing->sources.all[0], printing->by)
+               : flamegraph_print_page(file, printing->sources.all, printing->sources.count,
                                        printing->pair, printing->by);
 }
 
@@ -118,19 +122,30 @@ static bool load(const struct flamegraph_request *request, const char *path, int
     return *ret != NULL;
 }
 
-/* Loads the second side of the page: the other recording, or this one's waits. Returns an exit
- * status, or OPTIONS_TAKEN. */
-static int load_second(const struct flamegraph_request *request, const struct profile *first,
-                       int *status, struct profile **ret)
+/* What a page has beside the first recording: another one, or the waits of this one. */
+struct others {
+    struct profile *second; /* owned; NULL: none */
+    struct waits waits;
+};
+
+static void others_done(struct others *others)
+{
+    profile_freep(&others->second);
+    waits_done(&others->waits);
+}
+
+/* Returns an exit status, or OPTIONS_TAKEN. */
+static int load_others(const struct flamegraph_request *request, const struct profile *first,
+                       int *status, struct others *ret)
 {
     if (request->second_path != NULL) {
-        return load(request, request->second_path, status, ret) ? OPTIONS_TAKEN : *status;
+        return load(request, request->second_path, status, &ret->second) ? OPTIONS_TAKEN : *status;
     }
     const struct load_request wanted = {request->path, &request->selection, request->names,
                                         request->detail};
     int r = is_picture(request->output_path) || request->selection.event != NULL
                 ? EXIT_DONE
-                : load_waits(&wanted, first, ret);
+                : load_waits(&wanted, first, &ret->waits);
     return r == EXIT_DONE ? OPTIONS_TAKEN : r;
 }
 
@@ -138,9 +153,7 @@ int verb_flamegraph(int argc, char **argv)
 {
     struct flamegraph_request request = {.by = FLAME_BY_COMMAND};
     cleanup_(profile_freep) struct profile *first = NULL;
-    cleanup_(profile_freep) struct profile *second = NULL;
-    cleanup_(page_texts_done) struct page_texts texts = {0};
-    cleanup_(page_texts_done) struct page_texts second_texts = {0};
+    cleanup_(others_done) struct others others = {0};
     int status = options_take(&line, argc, argv, &request);
     bool is_named = request.output_path != NULL;
     request.output_path = is_named ? request.output_path : OUTPUT_PATH;
@@ -152,19 +165,20 @@ int verb_flamegraph(int argc, char **argv)
     if (!load(&request, request.path, &status, &first)) {
         return status;
     }
-    int second_status = load_second(&request, first, &status, &second);
-    if (second_status != OPTIONS_TAKEN) {
-        return second_status;
+    int others_status = load_others(&request, first, &status, &others);
+    if (others_status != OPTIONS_TAKEN) {
+        return others_status;
     }
-    const char *second_path = request.second_path == NULL ? request.path : request.second_path;
-    struct printing printing = {
-        .sources = {page_source(first, request.path, &texts),
-                    page_source(second, second_path, &second_texts)},
-        .source_count = second == NULL ? 1 : 2,
+    cleanup_(printing_done) struct printing printing = {
         .pair = request.second_path == NULL ? FLAME_SWITCHED : FLAME_COMPARED,
         .by = request.by,
         .is_picture = is_picture(request.output_path),
     };
+    page_sources_add(&printing.sources, first, request.path);
+    page_sources_add_waits(&printing.sources, &others.waits, request.path);
+    if (others.second != NULL) {
+        page_sources_add(&printing.sources, others.second, request.second_path);
+    }
     bool is_replaced = access(request.output_path, F_OK) == 0;
     int save_status = save_file(request.output_path, false, print_flames, &printing);
     if (save_status != EXIT_DONE) {

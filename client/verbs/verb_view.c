@@ -56,7 +56,7 @@ static const struct command_line line = {
 /* What is shown. */
 struct shown {
     const struct profile *profile;
-    const struct profile *waits; /* which our own page has as well; or NULL */
+    const struct waits *waits; /* which our own page has as well */
 };
 
 /* Prints what the viewer reads. Returns 0, or -ENOMEM. */
@@ -65,14 +65,11 @@ static int print_for_viewer(FILE *file, const struct shown *shown,
 {
     static const struct export_options plain = {.root = EXPORT_ROOT_COMMAND};
     const char *format = view_viewers[request->viewer].format;
-    cleanup_(page_texts_done) struct page_texts texts = {0};
-    cleanup_(page_texts_done) struct page_texts waits_texts = {0};
-    const struct flame_source sources[] = {
-        page_source(shown->profile, request->path, &texts),
-        page_source(shown->waits, request->path, &waits_texts),
-    };
-    return format == NULL ? flamegraph_print_page(file, sources, shown->waits == NULL ? 1 : 2,
-                                                  FLAME_SWITCHED, FLAME_BY_COMMAND)
+    cleanup_(page_sources_done) struct page_sources sources = {0};
+    page_sources_add(&sources, shown->profile, request->path);
+    page_sources_add_waits(&sources, shown->waits, request->path);
+    return format == NULL ? flamegraph_print_page(file, sources.all, sources.count, FLAME_SWITCHED,
+                                                  FLAME_BY_COMMAND)
                           : export_format_find(format)->print(file, shown->profile, &plain);
 }
 
@@ -101,7 +98,7 @@ int verb_view(int argc, char **argv)
 {
     struct view_request request = {0};
     cleanup_(profile_freep) struct profile *profile = NULL;
-    cleanup_(profile_freep) struct profile *waits = NULL;
+    cleanup_(waits_done) struct waits waits = {0};
     int status = options_take(&line, argc, argv, &request);
     if (status != OPTIONS_TAKEN) {
         return status;
@@ -117,7 +114,7 @@ int verb_view(int argc, char **argv)
     if (waits_status != EXIT_DONE) {
         return waits_status;
     }
-    const struct shown shown = {profile, waits};
+    const struct shown shown = {profile, &waits};
     int serve_status = serve(&shown, &request);
     return serve_status == EXIT_DONE ? status : serve_status;
 }

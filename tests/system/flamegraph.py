@@ -411,11 +411,13 @@ def judge_difference(browser, profctl, maker, before, after, folder):
 
 
 EVENTS = [{"event": "cpu-clock", "unit": "ns", "period": 1000000, "asked": False},
-          {"event": "off-cpu", "unit": "ns", "period": 1, "asked": True}, {"event": "page-faults", "unit": "faults", "period": 10, "asked": True}]
+          {"event": "off-cpu", "unit": "ns", "period": 1, "asked": True}, {"event": "page-faults", "unit": "faults", "period": 10, "asked": True},
+          {"event": "preempted", "unit": "ns", "period": 1, "asked": True}]
 
 
 def make_events(maker, path):
-    """4 s in which a program computes, waits for 3 ms each 10 ms, and for 40 ms each 100 ms in another process, and has faults."""
+    """4 s in which a program computes, waits for 3 ms each 10 ms, and for 40 ms each 100 ms in another process, has faults, and
+    is ready for 2 ms each 20 ms."""
     recording = begin("/opt/app", "0badcafe00")
     recording.data(SESSION, {"session": "s", "config": {"sample_period_ns": 1000000}, "events": EVENTS})
     stack = lambda name: [address(name), address("main"), address("_start")]
@@ -428,35 +430,39 @@ def make_events(maker, path):
             recording.event(200, 1, 40 * 10**6 + number, stack("burst"), cpu=1)
         if number % 7 == 0:
             recording.event(100, 2, 1 + number % 3, stack("render"))
+        if number % 20 == 5:
+            recording.event(100, 3, 2 * 10**6, stack("render"))
     recording.write(maker, path)
 
 
 def judge_events(browser, profctl, maker, folder):
-    """The page of a recording with waits has both, and of an event what its samples stand for."""
+    """The page of a recording with waits has all of them, and of an event what its samples stand for."""
     path, page = (os.path.join(folder, name) for name in ("events.fxt", "events.html"))
     make_events(maker, path)
     subprocess.run([profctl, "flamegraph", path, "-o", page], check=True)
     flames = Flames(browser, page)
-    totals = {event: totals_of(report(profctl, path, "--event", event)) for event in ("cpu-clock", "off-cpu", "page-faults")}
+    totals = {event: totals_of(report(profctl, path, "--event", event)) for event in ("cpu-clock", "off-cpu", "page-faults", "preempted")}
     flames.open("#by=none")
     expect_same("on the CPU", first_number(flames.text("range_text")), 4000)
     expect("440 samples of off-cpu, 2.8 s blocked" in flames.text("facts"), f"says {flames.text('facts')}")
     expect_same("the switch", flames.page.evaluate("[...document.getElementById('shown').options].map((option) => option.text)"),
-                ["time running", "time blocked"])
+                ["time running", "time blocked", "time ready"])
     flames.open("#by=none&range=1-2")
     flames.page.evaluate("(() => { const list = document.getElementById('shown'); list.value = '1'; list.dispatchEvent(new Event('change')); })()")
     expect("shown=1" in flames.fragment() and "range=1-2" in flames.fragment(), f"the switch leads to {flames.fragment()}")
     part = totals_of(report(profctl, path, "--event", "off-cpu", "--from", "1", "--to", "2"))
-    for options, expected in (("#by=none&shown=1&range=1-2", part), ("#by=none&shown=1", totals["off-cpu"])):
+    for options, expected in (("#by=none&shown=1&range=1-2", part), ("#by=none&shown=2", totals["preempted"]),
+                              ("#by=none&shown=1", totals["off-cpu"])):
         flames.open(options)
         for name, total in expected.items():
             found = flames.page.evaluate("""((name) => {
                 const node = graph.rows.flat().find((at) => describeNode(app.model, app.view, at.node).name === name)?.node;
-                return node === undefined ? 0 : app.totals[1][node];
+                return node === undefined ? 0 : app.totals[app.state.shown][node];
             })(%s)""" % json.dumps(name))
             expect_same(f"{options}: off the CPU in {name}", found, total)
     expect_same("in a cell", flames.page.evaluate("heat.counts.reduce((sum, value) => sum + value, 0)"), totals["off-cpu"]["main"])
     expect("2.8 s blocked" in flames.text("details"), f"says {flames.text('details')}")
+    expect("200 samples of preempted, 400 ms ready" in flames.text("facts"), f"says {flames.text('facts')}")
     expect_same("no comparison", flames.page.evaluate("app.changes"), None)
     subprocess.run([profctl, "flamegraph", path, "--event", "page-faults", "-o", page], check=True)
     flames.open("#by=none")

@@ -34,15 +34,15 @@ struct flame_source {
     const char *what; /* was recorded */
 };
 
-/* What two sources of a page are to each other. */
+/* What several sources of a page are to each other. */
 enum flame_pair {
     FLAME_COMPARED, /* two recordings: the page shows how the second differs from the first */
-    FLAME_SWITCHED, /* two events of one recording: the page shows one of them at a time */
+    FLAME_SWITCHED, /* events of one recording: the page shows one of them at a time */
 };
 
 /*
- * Prints a page of one source, or of two. `by` is what it shows first. Returns 0, or -ENOMEM;
- * errors of the stream are for the caller to find.
+ * Prints a page of one source, of two that are compared, or of the events of one recording. `by` is
+ * what it shows first. Returns 0, or -ENOMEM; errors of the stream are for the caller to find.
  */
 int flamegraph_print_page(FILE *file, const struct flame_source *sources, size_t count,
                           enum flame_pair pair, enum flame_by by);

@@ -439,7 +439,7 @@ function listenToTools() {
     part("keys").addEventListener("click", () => part("help").showModal());
 }
 
-/* What an event of one recording is called where the page switches between two. */
+/* What an event of one recording is called where the page switches between them. */
 function switchText(recording) {
     return recording.event === undefined ? "time running" : waitState(recording) ? `time ${waitState(recording)}` : shownText(recording.event);
 }

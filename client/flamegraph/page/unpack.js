@@ -202,10 +202,10 @@ async function unpack(text) {
         model.nodeFunctions[i] = functions[i - 1];
     }
     const recordings = head.recordings.map((recording) => readRecording(sections, recording));
-    model.recordings = [0, 1].map((side) => recordings.filter((recording) => recording.side === side))
-        .filter((ofSide) => ofSide.length > 0).map(joinSide);
+    const sides = [...new Set(recordings.map((recording) => recording.side))].sort();
+    model.recordings = sides.map((side) => joinSide(recordings.filter((recording) => recording.side === side)));
     if (model.is_switch) {
-        /* Two events of one recording have one time. */
+        /* Events of one recording have one time. */
         const endUs = Math.max(...model.recordings.map((recording) => recording.endUs));
         model.recordings.forEach((recording) => {
             recording.endUs = endUs;
