@@ -51,8 +51,20 @@ static void write_sentence(FILE *file, const struct profile *profile,
     write_part(file, " ", "running", sum->running_ns, sum);
     write_part(file, ", ", "ready", sum->ready_ns, sum);
     write_part(file, ", ", "blocked", sum->blocked_ns, sum);
-    if (fabs((double)sum->unexplained_ns) >= 0.01 * (double)sum->wall_ns) {
+    bool is_unexplained = fabs((double)sum->unexplained_ns) >= 0.01 * (double)sum->wall_ns;
+    if (is_unexplained) {
         write_part(file, ", ", "unexplained", sum->unexplained_ns, sum);
+    }
+    (void)fputc('.', file);
+    int64_t held_back_ns = 0;
+    if (is_unexplained &&
+        books_print_event(profile->books_json, PROFILE_EVENT_OFF_CPU, "held_back_ns",
+                          &held_back_ns) &&
+        held_back_ns > 0) {
+        (void)fprintf(file,
+                      " Switches came too fast to be recorded for %.3f s of a CPU: a higher "
+                      "max_cost_percent in the config of record leaves less unexplained.",
+                      (double)held_back_ns / 1e9);
     }
 }
 
@@ -66,7 +78,7 @@ void thread_table_print_sentence(const struct page *page, const struct profile *
         return;
     }
     write_sentence(text.file, profile, &sum);
-    (void)fputs(". The rows below are of the running time.\n", text.file);
+    (void)fputs(" The rows below are of the running time.\n", text.file);
     page_text_end(&text, page, PAGE_PLAIN);
     if (path != NULL) {
         page_print_command(
@@ -327,7 +339,7 @@ static void print_head(const struct page *page, const struct profile *profile,
     summary_print_session(page, profile, summary);
     if (page_text_begin(&text)) {
         write_sentence(text.file, profile, &sum);
-        (void)fputs(".\n", text.file);
+        (void)fputc('\n', text.file);
         if (forgotten > 0) {
             (void)fprintf(text.file,
                           "%" PRIu64 " more have no line, since they had ended and others took "

@@ -152,9 +152,9 @@ expect_json "$WORK/one.json" "[t['tid'] for t in d['threads']] == [$tid] and d['
 profctl report --from 1 "$WORK/p.fxt" | grep -q '^Time of' && fail "the time of a part of the recording is said to be of threads"
 
 echo "== waits that are too short"
-profctl record --native --wall --min-wait 10s -o "$WORK/short.fxt" -- "$WORKLOADS/known_waits" nap 1 --exit >/dev/null 2>"$WORK/out" ||
+profctl record --native --config "$WORK/all.json" --min-wait 10s -o "$WORK/short.fxt" -- "$WORKLOADS/known_waits" nap 1 --exit >/dev/null 2>"$WORK/out" ||
     fail "record: $(cat "$WORK/out")"
-profctl record --native --wall -o "$WORK/long.fxt" -- "$WORKLOADS/known_waits" nap 1 --exit >/dev/null 2>"$WORK/out" ||
+profctl record --native --config "$WORK/all.json" -o "$WORK/long.fxt" -- "$WORKLOADS/known_waits" nap 1 --exit >/dev/null 2>"$WORK/out" ||
     fail "record: $(cat "$WORK/out")"
 for length in short long; do
     profctl report --event off-cpu "$WORK/$length.fxt" 2>"$WORK/err" | tr '\n' ' ' >"$WORK/$length"

@@ -131,6 +131,12 @@ TEST(says_how_threads_spent_their_time)
                            "Time of 4 threads: running 1.500 s (17.6 %), ready 0.500 s (5.9 %), "
                            "blocked 5.500 s (64.7 %), unexplained 1.000 s (11.8 %). "));
     assert_non_null(strstr(text, "profctl report --event off-cpu 'a b.fxt' shows"));
+    assert_null(strstr(text, "too fast"));
+    profile->books_json = strdup("{\"events\":[{\"event\":\"off-cpu\",\"period\":1,"
+                                 "\"total\":{\"held_back_ns\":2500000000}}]}");
+    assert_non_null(profile->books_json);
+    cleanup_(freep) char *hasty = print(profile, PAGE_UNLIMITED, false);
+    assert_non_null(strstr(hasty, "too fast to be recorded for 2.500 s of a CPU: a higher "));
     profile->thread_count = 0;
     cleanup_(freep) char *nothing = print(profile, PAGE_UNLIMITED, false);
     assert_string_equal(nothing, "");
