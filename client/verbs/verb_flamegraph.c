@@ -53,8 +53,8 @@ static const struct command_line line = {
     .help = "Draws a recording as a flame graph: one page for a browser, which has all\n"
             "samples in it, with a heat map of the time, zoom and search, and needs no\n"
             "network. Where waits were recorded (off-cpu), it has all: time running,\n"
-            "blocked and ready. With FILE2 the page shows how that differs from FILE. FILE may be\n"
-            "compressed with gzip; \"-\" is standard input.\n",
+            "blocked and ready. With FILE2 the page shows how that differs from FILE.\n"
+            "FILE may be compressed with gzip; \"-\" is standard input.\n",
     .options = options,
     .operand = "recording",
     .operand_default = "profile.fxt",

@@ -133,8 +133,8 @@ grep -q 'daemon.json' "$WORK/out" || fail "a refusal does not say why: $(cat "$W
 # What the daemon refuses to a user, check refuses in the same words.
 echo '{"frequency_hz": 101}' | lab tee /home/alice/fast.json >/dev/null
 alice profctl check fast.json >"$WORK/check.out" 2>&1 && fail "check takes what the daemon refuses"
-sentence=$(sed -n 's/.*\(frequency_hz: is above .*\)/\1/p' "$WORK/out")
-[ -n "$sentence" ] && grep -qF "fast.json: $sentence" "$WORK/check.out" || fail "check says: $(cat "$WORK/check.out"), start: $(cat "$WORK/out")"
+sentence=$(sed -n 's/.*: -F\(: is above .*\)/\1/p' "$WORK/out") # which names what was given
+[ -n "$sentence" ] && grep -qF "fast.json: frequency_hz$sentence" "$WORK/check.out" || fail "check says: $(cat "$WORK/check.out"), start: $(cat "$WORK/out")"
 is_inactive() {
     [ "$(service_property ActiveState)" = inactive ]
 }

@@ -36,7 +36,7 @@ as_user 4001 4003 status >/dev/null || fail "a listed user is refused"
 as_user 4003 4002 status >/dev/null || fail "a member of a listed group is refused"
 grep -q '^peer pid [0-9]* uid 4003: refused, PermissionDenied: ' "$WORK/daemon.log" || fail "the log does not say who was refused"
 
-refused 1 "frequency_hz: is above the administrator's limit; at most 500 is allowed (max_frequency_hz in $config)" profctl start -F 501
+refused 1 "session: -F: is above the administrator's limit; at most 500 is allowed (max_frequency_hz in $config)" profctl start -F 501
 refused 1 "kernel_stacks: are kept from sessions by the administrator; false is allowed (allow_kernel_stacks in $config)" profctl start --kernel
 echo '{"stack_copy_bytes": 8200}' >"$WORK/session.json"
 refused 1 "stack_copy_bytes: is above the administrator's limit; at most 8192 is allowed" profctl start --config "$WORK/session.json"
