@@ -366,7 +366,7 @@ static int read_booleans(const cJSON *const *items, const struct session_limits 
     int r = config_read_bool(items[KERNEL_STACKS], "kernel_stacks", &config->kernel_stacks, reterr);
     if (r >= 0 && config->kernel_stacks && !limits->allow_kernel_stacks) {
         return fault_set_member(reterr, "kernel_stacks",
-                                "are kept from sessions by the administrator; false is allowed "
+                                "is kept from sessions by the administrator; false is allowed "
                                 "(allow_kernel_stacks in %.120s)",
                                 limits->path);
     }

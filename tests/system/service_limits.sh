@@ -37,7 +37,7 @@ as_user 4003 4002 status >/dev/null || fail "a member of a listed group is refus
 grep -q '^peer pid [0-9]* uid 4003: refused, PermissionDenied: ' "$WORK/daemon.log" || fail "the log does not say who was refused"
 
 refused 1 "session: -F: is above the administrator's limit; at most 500 is allowed (max_frequency_hz in $config)" profctl start -F 501
-refused 1 "kernel_stacks: are kept from sessions by the administrator; false is allowed (allow_kernel_stacks in $config)" profctl start --kernel
+refused 1 "session: --kernel: is kept from sessions by the administrator; false is allowed (allow_kernel_stacks in $config)" profctl start --kernel
 echo '{"stack_copy_bytes": 8200}' >"$WORK/session.json"
 refused 1 "stack_copy_bytes: is above the administrator's limit; at most 8192 is allowed" profctl start --config "$WORK/session.json"
 echo '{"max_duration_s": 2}' >"$WORK/session.json"

@@ -190,7 +190,7 @@ TEST(refuses_what_is_above_a_limit)
          "max_duration_s: is above the administrator's limit; at most 60 is allowed "
          "(max_duration_s in F)"},
         {"{\"allow_kernel_stacks\":false}", 0, "{\"kernel_stacks\":true}",
-         "kernel_stacks: are kept from sessions by the administrator; false is allowed "
+         "kernel_stacks: is kept from sessions by the administrator; false is allowed "
          "(allow_kernel_stacks in F)"},
         {"{}", 0, "{\"frequency_hz\":100000}", NULL},
         {"{\"max_frequency_hz\":50000}", 1000, "{\"frequency_hz\":50000}", NULL},
