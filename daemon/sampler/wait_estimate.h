@@ -66,11 +66,19 @@ static inline void wait_estimate_skip(struct wait_estimate *estimate, uint64_t l
     owed->ns += wait_estimate_follows(owed) ? (int64_t)length_ns : 0;
 }
 
-/* A part of what is owed, as far as it is between two bounds. */
-static inline int64_t wait_estimate_part(int64_t owed_ns, int64_t least_ns, int64_t most_ns)
+/* A part of what is owed, as far as it is between two bounds. What is beyond them for a long time
+ * is left to `beyond`, unless that is NULL. */
+static inline int64_t wait_estimate_part(struct wait_owed *owed, int64_t least_ns, int64_t most_ns,
+                                         struct wait_owed *beyond)
 {
-    const int64_t part_ns = owed_ns / WAIT_ESTIMATE_SPREAD;
-    return part_ns < least_ns ? least_ns : part_ns > most_ns ? most_ns : part_ns;
+    const int64_t part_ns = owed->ns / WAIT_ESTIMATE_SPREAD;
+    const int64_t more_ns = part_ns < least_ns ? least_ns : part_ns > most_ns ? most_ns : part_ns;
+    if (beyond != NULL && more_ns != part_ns) {
+        const int64_t kept_ns = more_ns * WAIT_ESTIMATE_SPREAD;
+        beyond->ns += owed->ns - kept_ns;
+        owed->ns = kept_ns;
+    }
+    return more_ns;
 }
 
 /* What a sampled wait stands for beside itself: `other_count` waits as long as this one without its
@@ -92,7 +100,7 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_
     rest->sample_count += has_rest ? 0 : 1;
     int64_t sum_ns = raw_ns;
     if (follows) {
-        const int64_t more_ns = wait_estimate_part(class->ns, fall_ns, rise_ns);
+        const int64_t more_ns = wait_estimate_part(class, fall_ns, rise_ns, rest);
         class->ns -= raw_ns + more_ns;
         sum_ns += more_ns;
     } else if (has_rest) {
@@ -100,7 +108,7 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_
     }
     if (has_rest) {
         const int64_t more_ns =
-            wait_estimate_part(rest->ns, fall_ns + raw_ns - sum_ns, rise_ns + raw_ns - sum_ns);
+            wait_estimate_part(rest, fall_ns + raw_ns - sum_ns, rise_ns + raw_ns - sum_ns, NULL);
         rest->ns -= more_ns;
         sum_ns += more_ns;
     }
