@@ -48,7 +48,7 @@ static void bring_together(struct thread_sums *sums)
         if (count > 0 && sums->all[count - 1].pid == thread->pid) {
             sums->all[count - 1].thread_count += thread->thread_count;
             sums->all[count - 1].unread_count += thread->unread_count;
-            thread_times_add(&sums->all[count - 1].times, &thread->times);
+            thread_split_add(&sums->all[count - 1].times, &thread->times);
         } else {
             sums->all[count++] = *thread;
         }

@@ -21,7 +21,7 @@ struct thread_sum {
     uint64_t thread_count;
     uint64_t unread_count; /* of its threads, those that ended before they could be read again */
     bool has_leader;       /* the name is its leader's */
-    struct thread_times times;
+    struct thread_split times;
 };
 
 /* All zero: there are none. */

@@ -49,7 +49,7 @@ static void add(int64_t *sum_ns, int64_t time_ns)
     *sum_ns = new_ns > TIME_MAX ? TIME_MAX : new_ns < -TIME_MAX ? -TIME_MAX : new_ns;
 }
 
-void thread_times_add(struct thread_times *sum, const struct thread_times *other)
+void thread_split_add(struct thread_split *sum, const struct thread_split *other)
 {
     add(&sum->wall_ns, other->wall_ns);
     add(&sum->running_ns, other->running_ns);

@@ -14,7 +14,7 @@
 #include "session_facts.h"
 #include "summary.h"
 #include "text_out.h"
-#include "thread_table.h"
+#include "thread_sentence.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -300,7 +300,7 @@ void summary_print_head(const struct page *page, const struct profile *profile,
     print_sentence(page, PAGE_WARNING, profile, summary, write_doubts);
     (void)fputc('\n', page->file);
     if (profile->event.is_clock) {
-        thread_table_print_sentence(page, profile, summary->path);
+        thread_sentence_print(page, profile, summary->path);
     }
 }
 
@@ -361,7 +361,7 @@ void summary_print_foot(const struct page *page, const struct profile *profile,
         books_print_brief(page, profile->books_json);
     }
     if (profile->event.is_wait) {
-        thread_table_print_exact(page, profile);
+        thread_sentence_print_exact(page, profile);
     }
 }
 
@@ -463,7 +463,7 @@ static void print_json_summary(struct json_out *out, const struct profile *profi
         json_out_end(out, '}');
     }
     json_out_end(out, ']');
-    thread_table_print_json_sum(out, profile);
+    thread_sentence_print_json_sum(out, profile);
     json_out_begin(out, "doubts", '[');
     (void)doubts_find(profile, summary, on_json_doubt, out);
     json_out_end(out, ']');

@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "made_recording.h"
 #include "selection.h"
+#include "thread_sentence.h"
 #include "thread_table.h"
 
 #define S UINT64_C(1000000000)
@@ -117,7 +118,7 @@ static char *print(const struct profile *profile, size_t columns, bool has_table
     if (has_table) {
         assert_int_equal(thread_table_print_text(&page, profile, &summary, 2), 0);
     } else {
-        thread_table_print_sentence(&page, profile, "a b.fxt");
+        thread_sentence_print(&page, profile, "a b.fxt");
     }
     assert_int_equal(fclose(file), 0);
     return text;
@@ -148,7 +149,7 @@ static char *print_exact(const struct profile *profile)
     size_t text_bytes = 0;
     FILE *file = open_memstream(&text, &text_bytes);
     assert_non_null(file);
-    thread_table_print_exact(&(struct page){.file = file, .columns = PAGE_UNLIMITED}, profile);
+    thread_sentence_print_exact(&(struct page){.file = file, .columns = PAGE_UNLIMITED}, profile);
     assert_int_equal(fclose(file), 0);
     return text;
 }

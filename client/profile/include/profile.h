@@ -77,7 +77,7 @@ struct profile_thread {
     uint64_t begin_ns;        /* by the clock of samples' times */
     uint64_t voluntary_count; /* switches */
     uint64_t involuntary_count;
-    struct thread_times times;
+    struct thread_split times;
 };
 
 /* There are millions: each byte counts. */

@@ -12,7 +12,7 @@
 struct cJSON;
 
 /* wall = running + ready + blocked + unexplained, which is signed. */
-struct thread_times {
+struct thread_split {
     int64_t wall_ns;
     int64_t running_ns;
     int64_t ready_ns; /* waiting for a CPU: `waiting_ns` of the line */
@@ -28,7 +28,7 @@ struct thread_books {
     uint64_t voluntary_count; /* switches */
     uint64_t involuntary_count;
     bool is_unread; /* it ended before the scheduler's sums were read again: switches alone tell */
-    struct thread_times times;
+    struct thread_split times;
 };
 
 /* Reads a line, as data_each_line() gives it (NULL, too). False, and nothing is written: it names
@@ -36,4 +36,4 @@ struct thread_books {
 bool thread_books_read(const struct cJSON *line, struct thread_books *ret);
 
 /* Adds times to a sum, which does not overflow. */
-void thread_times_add(struct thread_times *sum, const struct thread_times *other);
+void thread_split_add(struct thread_split *sum, const struct thread_split *other);
