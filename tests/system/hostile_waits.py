@@ -19,6 +19,7 @@ import time
 
 import members
 from sampler import Connection
+from wait_dump import read_dump
 
 UID, GID = 4711, 4712
 PROGRAM_S = 0.3
@@ -112,22 +113,10 @@ def ask_timer(path):
             assert f"with a period of {period} ns; at least 100000 is allowed (max_event_rate_hz in " in text, reply
 
 
-def read_dump(path):
-    samples, lines = [], []
-    with open(path, encoding="utf-8") as file:
-        for text in file:
-            record = json.loads(text)
-            if record["record"] == "data" and record["name"] == "cpu-profilerd.threads":
-                lines.append(record["value"])
-            elif record["record"] == "sample" and record.get("event", 0) > 0:
-                samples.append(record)
-    return samples, lines
-
-
 def judge_exec(truth, dump):
     """The thread that executes has its leader's id from then on, and no record says so. It is over when the program has
     begun: neither its line nor a wait of it goes further. The line of the leader's id begins anew."""
-    samples, lines = read_dump(dump)
+    samples, _, lines = read_dump(dump)
     judged = 0
     with open(truth, encoding="ascii") as file:
         execs = [tuple(map(int, line.split()[1:])) for line in file if line.startswith("exec ")]

@@ -4,8 +4,9 @@
 off_cpu.py KIND SOURCE TRUTH DUMP: KIND and TRUTH are those of known_waits, SOURCE is where the books must come from,
 DUMP is `profctl dump --json` of a recording with off_cpu.
 """
-import json
 import sys
+
+from wait_dump import read_dump
 
 OFF_CPU, PREEMPTED = 1, 2
 WAITS_IN = {"nap": ["wait_in_nap"], "pipe": ["wait_in_nap", "wait_in_pipe"], "lock": ["wait_in_nap", "wait_for_lock"],
@@ -25,26 +26,6 @@ def read_truth(path):
             elif kind == "thread":
                 threads.append({"name": name, **dict(zip(NAMES, map(int, words)))})
     return functions, threads
-
-
-def read_dump(path):
-    samples, stacks, data, lines = [], {}, {}, {}
-    with open(path, encoding="utf-8") as file:
-        for text in file:
-            record = json.loads(text)
-            if record["record"] == "data" and record["name"] == "cpu-profilerd.threads":
-                lines[record["value"]["tid"]] = record["value"]
-            elif record["record"] == "data":
-                data[record["name"].partition(".")[2]] = record["value"]
-            elif record["record"] == "sample":
-                if "continuation_completion" in record:
-                    stacks[record["continuation_completion"]] = record.get("user_stack", [])
-                if record.get("event", 0) > 0:
-                    samples.append(record)
-    for sample in samples:
-        rest = stacks.get(sample.get("continuation"), [])
-        sample["stack"] = [int(word, 16) for word in sample.get("user_stack", []) + rest]
-    return samples, data, lines
 
 
 def ms(time_ns):
@@ -130,6 +111,7 @@ def main():
     kind, source = sys.argv[1:3]
     functions, threads = read_truth(sys.argv[3])
     samples, data, lines = read_dump(sys.argv[4])
+    lines = {line["tid"]: line for line in lines}
     events = data["session"]["events"]
     assert [(e["event"], e["unit"]) for e in events] == [("cpu-clock", "ns"), ("off-cpu", "ns"), ("preempted", "ns")], events
     judge_books(data, samples)

@@ -9,11 +9,12 @@ switched_off.py judge TRUTH DUMP RATES: TRUTH is what the program printed, DUMP 
 began and ended meanwhile, RATES has a line `CPU SWITCHES_A_SECOND` for each CPU that was kept busy.
 """
 import bisect
-import json
 import signal
 import sys
 import threading
 import time
+
+from wait_dump import read_dump
 
 THREADS = 4
 NAP_S, WORK_NS = 0.015, 4_000_000
@@ -75,20 +76,6 @@ def read_truth(path):
             elif len(words) == 2:
                 moments.append(tuple(map(int, words)))
     return threads
-
-
-def read_dump(path):
-    samples, data, lines = [], {}, {}
-    with open(path, encoding="utf-8") as file:
-        for text in file:
-            record = json.loads(text)
-            if record["record"] == "data" and record["name"] == "cpu-profilerd.threads":
-                lines[record["value"]["tid"]] = record["value"]
-            elif record["record"] == "data":
-                data[record["name"].partition(".")[2]] = record["value"]
-            elif record["record"] == "sample" and record.get("event", 0) > 0:
-                samples.append(record)
-    return samples, data, lines
 
 
 def judge_samples(tid, moments, samples):
@@ -154,6 +141,7 @@ def judge_books(books, rates):
 def judge(truth, dump, rates):
     threads = read_truth(truth)
     samples, data, lines = read_dump(dump)
+    lines = {line["tid"]: line for line in lines}
     with open(rates, encoding="ascii") as file:
         rates = {int(cpu): float(rate) for cpu, rate in map(str.split, file)}
     books = data["books"]
