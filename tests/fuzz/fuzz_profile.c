@@ -8,6 +8,7 @@
 #include "export.h"
 #include "fuzz_target.h"
 #include "report.h"
+#include "thread_table.h"
 #include "tree_print.h"
 
 #include <stdio.h>
@@ -82,8 +83,20 @@ static void check_tree(const struct profile *profile, enum tree_view view, FILE 
     (void)tree_print_json(nowhere, profile, &summary, &request);
 }
 
+static void check_threads(const struct profile *profile, FILE *nowhere)
+{
+    struct summary summary;
+    const struct page page = {.file = nowhere, .columns = PAGE_COLUMNS_DEFAULT};
+    if (summary_take(profile, &summary) < 0 ||
+        thread_table_print_text(&page, profile, &summary, 0) < 0 ||
+        thread_table_print_json(nowhere, profile, &summary, 0) < 0) {
+        abort();
+    }
+}
+
 static void check_profile(const struct profile *profile, FILE *nowhere)
 {
+    check_threads(profile, nowhere);
     for (enum report_by by = REPORT_BY_FUNCTION; by <= REPORT_BY_LINE; by++) {
         check_report(profile, by, nowhere);
     }

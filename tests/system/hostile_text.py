@@ -106,6 +106,10 @@ def make_recording(maker, path):
         if isinstance(text, str):
             recording.data(SYMBOLS, {"build_id": f"{pid:08x}", "module": path_text.decode(), "start": 0, "size": 0x100,
                                      "name": text})
+    for pid, text in enumerate([HOSTILE, *NO_NUL], 100):
+        recording.data("cpu-profilerd.threads", {
+            "pid": pid, "tid": pid, "name": text, "boot_ts_ns": "0", HOSTILE: HOSTILE, "source": HOSTILE, "wall_ns": 1 << 60,
+            "running_ns": -(1 << 60), "waiting_ns": 1 << 62, "blocked_ns": HOSTILE})
     recording.data(BOOKS, {"period_ns": 1000000, "idle_source": HOSTILE, HOSTILE: HOSTILE,
                            "total": {"expected": 7}, "cpus": [{"cpu": 0, "expected": 7, HOSTILE: 1}]})
     recording.write(maker, path)
@@ -115,6 +119,11 @@ def check_recording(profctl, maker, folder):
     path = os.path.join(os.fsencode(folder), FILE_NAME)
     make_recording(maker, path)
     records = check_reading(profctl, path)
+    for width in ("40", "400"):
+        run(profctl, "report", "--threads", "-n", "0", path, status=0, environment={"COLUMNS": width})
+    threads = parse("report --threads", run(profctl, "report", "--threads", "-n", "0", "--json", path, status=0))
+    if not any(thread["name"] == HOSTILE for thread in threads["threads"]):
+        complain("report --threads", "a name is not what it was")
     if not any(r.get("name") == HOSTILE for r in records):
         complain("dump --json", "a name is not what it was")
     if not any(r.get("value", {}).get("idle_source") == HOSTILE for r in records if isinstance(r.get("value"), dict)):

@@ -19,6 +19,7 @@
  *   completion ID USER       the user stack, its rest behind that of the partials
  *   drops CPU FIRST_NS LAST_NS COUNT
  *   data INDEX TEXT          INDEX: of a string that every segment knows
+ *   named_data NAME TEXT     NAME: as it is
  *
  * "-" is an empty text, or no stack. A module's addresses begin with 0 where its mmap does, with
  * VADDR where its segment_mmap does.
@@ -216,10 +217,11 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         const char *kind;
         size_t count;
         size_t text; /* which word is one; 0: none */
-    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},  {"name", 4, 3},       {"module", 5, 3},
-                 {"mmap", 5, 0},    {"sample", 4, 0},  {"stack", 8, 0},      {"segment_mmap", 6, 0},
-                 {"data", 3, 2},    {"partial", 6, 0}, {"completion", 3, 0}, {"drops", 5, 0},
-                 {"event", 9, 0}};
+    } kinds[] = {{"segment", 2, 1}, {"string", 3, 2},       {"name", 4, 3},
+                 {"module", 5, 3},  {"mmap", 5, 0},         {"sample", 4, 0},
+                 {"stack", 8, 0},   {"segment_mmap", 6, 0}, {"data", 3, 2},
+                 {"partial", 6, 0}, {"completion", 3, 0},   {"drops", 5, 0},
+                 {"event", 9, 0},   {"named_data", 3, 2}};
     size_t kind = 0;
     while (kind < sizeof kinds / sizeof *kinds && strcmp(words[0], kinds[kind].kind) != 0) {
         kind++;
@@ -267,6 +269,11 @@ static void write_line(struct fxt_writer *writer, char *const *words, size_t cou
         break;
     case 12:
         write_event(writer, words);
+        break;
+    case 13:
+        fxt_write_named_data(writer,
+                             &(struct fxt_string){.text = words[1], .text_bytes = strlen(words[1])},
+                             text.bytes, text.size_bytes);
         break;
     default:
         fxt_write_data(writer, (enum fxt_known_string)number(words[1]), text.bytes,

@@ -60,9 +60,10 @@ class Recording:
         self.lines.append(f"drops {cpu} {first_ns} {last_ns} {count}")
 
     def data(self, name, *objects):
-        """A Data blob of JSON objects, or of lines as they are."""
+        """A Data blob of JSON objects, or of lines as they are; `name` is a known string or a text."""
         lines = [o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in objects]
-        self.lines.append(f"data {name} {digits(''.join(line + chr(10) for line in lines))}")
+        kind = "named_data" if isinstance(name, str) else "data"
+        self.lines.append(f"{kind} {name} {digits(''.join(line + chr(10) for line in lines))}")
 
     def write(self, maker, path):
         with open(path, "wb") as file:
