@@ -12,12 +12,14 @@
  * not change what the next short ones stand for. Where a power ends is drawn for each wait: else
  * waits just below an end would be in another class whenever a sample makes them longer.
  *
- * A sample comes at any moment, so what is owed when it comes is 0 on average: but only of waits
- * that are sampled again and again. Of threads that are sampled once at the most some stand for
- * more than they have, and make up for others that are not sampled at all. So a class is corrected
- * from a number of samples on, and before that what it is owed, from as many samples of the thread
- * on, is the rest, which all samples of the thread make up for. There are waits that hardly ever
- * have a sample: those of a thread that gives way to what a sample wakes. Pure.
+ * A sample comes at any moment, so a class that is sampled again and again owes 0 on average. A
+ * class is corrected from its 16th sample on: threads that are sampled once at the most stand for
+ * more than they have, and so for others that are not sampled at all.
+ *
+ * Some waits hardly ever have a sample: those of a thread that gives way to what a sample wakes,
+ * and short ones that a sample makes long. What a class with fewer samples took, and what is more
+ * than the samples of a class can stand for, is the rest. All samples of the thread make up for the
+ * rest, from its 16th on. Pure.
  */
 
 #include <stdbool.h>

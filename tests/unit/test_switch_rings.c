@@ -293,7 +293,7 @@ STORY(takes_a_full_ring_for_a_loss)
     assert_int_equal(books_of(story, 0, WAIT_BLOCKED).lost_weight, 500);
 }
 
-/* The ring of records has another reader, who gives its room back. */
+/* The ring of records has another reader, which gives its room back. */
 STORY(gives_back_the_room_of_samples_alone)
 {
     const struct perf_event_mmap_page *pages = story->world->pages[0];
