@@ -25,6 +25,7 @@ struct sampled_cpu {
     struct switch_feed feed;
     struct cpu_presence presence;
     struct perf_count kernel; /* as of the last reading */
+    uint64_t untold_lost;     /* in the books, though no record of the ring told of them yet */
     struct event_feed events[PERF_EVENTS_MAX];
     uint64_t steal_ns; /* while sampling was on */
 };
@@ -143,10 +144,35 @@ static void end_events(struct cpu_books *books, size_t cpu_index, uint64_t time_
     }
 }
 
+/*
+ * A LOST record is written when the next record fits, so none tells of the samples that were lost
+ * last. The kernel's count has them; without them their ticks would be missed ones.
+ */
+static void close_ticks(struct cpu_books *books, size_t cpu_index)
+{
+    struct sampled_cpu *cpu = &books->cpus[cpu_index];
+    struct perf_count count;
+    if (perf_source_read_count(books->source, cpu_index, 0, &count) == 0) {
+        uint64_t told = ticks_counts(&cpu->ticks).lost;
+        uint64_t untold = count.lost_count > told ? count.lost_count - told : 0;
+        cpu->untold_lost += untold;
+        ticks_lost(&cpu->ticks, untold);
+    }
+    ticks_close(&cpu->ticks);
+}
+
+/* A record tells of lost samples, perhaps of some that the books have. */
+static void take_lost(struct sampled_cpu *cpu, uint64_t count)
+{
+    uint64_t known = count < cpu->untold_lost ? count : cpu->untold_lost;
+    cpu->untold_lost -= known;
+    ticks_lost(&cpu->ticks, count - known);
+}
+
 void cpu_books_close(struct cpu_books *books)
 {
     for (size_t i = 0; i < books->source->cpu_count; i++) {
-        ticks_close(&books->cpus[i].ticks);
+        close_ticks(books, i);
         cpu_presence_stop(&books->cpus[i].presence, moment_at(books->source->cpus[i].stopped_ns));
         end_events(books, i, books->source->cpus[i].stopped_ns);
     }
@@ -173,7 +199,8 @@ bool cpu_books_drained(struct cpu_books *books, size_t cpu_index)
 
 void cpu_books_leave(struct cpu_books *books, size_t cpu_index)
 {
-    ticks_close(&books->cpus[cpu_index].ticks);
+    close_ticks(books, cpu_index);
+    books->cpus[cpu_index].untold_lost = 0; /* its ring goes */
 }
 
 void cpu_books_return(struct cpu_books *books, size_t cpu_index)
@@ -217,7 +244,7 @@ void cpu_books_take(struct cpu_books *books, size_t cpu_index, const struct perf
         ticks_sample(ticks, record->time_ns);
         take_followers(&books->cpus[cpu_index], record);
     } else if (record->kind == PERF_KIND_LOST) {
-        ticks_lost(ticks, record->lost.count);
+        take_lost(&books->cpus[cpu_index], record->lost.count);
     } else if (record->kind == PERF_KIND_THROTTLE) {
         ticks_throttle(ticks, record->time_ns);
     } else if (record->kind == PERF_KIND_UNTHROTTLE) {
@@ -354,11 +381,8 @@ static const char *name_idle_source(const struct cpu_books *books, const struct 
     return strcmp(books->idle_source, "cpuidle") == 0 ? "switches,cpuidle" : "switches,proc_stat";
 }
 
-/*
- * A LOST record is written when the next record fits, so what is lost last is never told of by one;
- * the kernel's own count knows that too, where it has one, and the records where it has none. The
- * larger of the two has every sample that was lost.
- */
+/* While a ring is full, the kernel's own count knows more losses than the records told of; a kernel
+ * may have none. The larger of the two has every sample that was lost. */
 struct books_cpu cpu_books_line(const struct cpu_books *books, size_t cpu_index)
 {
     const struct sampled_cpu *cpu = &books->cpus[cpu_index];

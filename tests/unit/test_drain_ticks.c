@@ -59,6 +59,26 @@ static void expect_books(struct ring_world *world, uint64_t ticks, uint64_t stop
 
 #define STORY(name) DRAIN_STORY(name, set_up_ticks)
 
+/* The ring is full from the tick 101 on. No record tells of what is lost then: the kernel's count
+ * does. When sampling goes on, a record tells of it late, and of one more. */
+STORY(what_is_lost_last_is_not_missed_as_well)
+{
+    struct perf_stream *clock = &world->cpus[0].streams[PERF_STREAM_CLOCK];
+    clock->fd = -1; /* the count is what was there before it */
+    put_ticks(world, 1, 100, 2000);
+    clock->before.lost_count = 300;
+    EXPECT_BOOKS(400, TICK(400) + 50000, .received = 100, .lost = 300);
+
+    world->cpus[0].started_ns = TICK(400) + 50000;
+    drain_start(world->drain);
+    clock->before.lost_count = 301;
+    put_lost(world, 0, PERF_STREAM_CLOCK, TICK(402) + 52000, 301);
+    for (uint64_t i = 402; i <= 500; i++) {
+        put_sample(world, 0, PID, TICK(i) + 52000, 0x5010);
+    }
+    EXPECT_BOOKS(500, TICK(500) + 100000, .received = 199, .lost = 301);
+}
+
 /* Samples of another event come in a ring of their own, and say so in the file. */
 STORY(ticks_are_the_samples_of_the_clock)
 {
