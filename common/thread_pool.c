@@ -9,8 +9,8 @@
  * whole program was stopped does not count. A thread that has been at work for the limit, asleep or
  * not, is slow.
  *
- * An urgent owner has a higher priority than the threads. There the lock's holder inherits that
- * priority, and does little under the lock. Such a lock takes longer when it is contended.
+ * An owner's thread may have a higher priority than the others that take the lock. Its holder
+ * inherits that priority, and does little under the lock.
  */
 #include "thread_pool.h"
 
@@ -28,18 +28,15 @@
 #define PAUSE_PART 200 /* and no look follows another one sooner */
 
 int thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *calls, void *owner,
-                     uint64_t hang_ns, size_t idle_max, bool is_urgent)
+                     uint64_t hang_ns, size_t idle_max)
 {
     *pool = (struct thread_pool){.calls = calls,
                                  .owner = owner,
                                  .hang_ns = hang_ns,
                                  .idle_max = idle_max,
                                  .holder_count = 1};
-    int r = is_urgent ? threads_init_lock(&pool->lock) : -pthread_mutex_init(&pool->lock, NULL);
-    if (r < 0) {
-        return r;
-    }
-    r = threads_init_condition(&pool->changed);
+    threads_init_lock(&pool->lock);
+    int r = threads_init_condition(&pool->changed);
     if (r < 0) {
         (void)pthread_mutex_destroy(&pool->lock);
     }

@@ -46,16 +46,15 @@ static inline int threads_init_condition(pthread_cond_t *condition)
     return r;
 }
 
-/* A lock whose holder inherits the priority of the thread that waits for it. Returns 0, or -errno.
- */
-static inline int threads_init_lock(pthread_mutex_t *lock)
+/* A lock whose holder inherits the priority of the thread that waits for it, where the kernel can
+ * do that (CONFIG_FUTEX_PI). Else a thread that is urgent waits until the holder gets a CPU. */
+static inline void threads_init_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t inheriting;
-    int r = -pthread_mutexattr_init(&inheriting);
-    if (r == 0) {
-        r = -pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
-        r = r < 0 ? r : -pthread_mutex_init(lock, &inheriting);
-        (void)pthread_mutexattr_destroy(&inheriting);
+    (void)pthread_mutexattr_init(&inheriting);
+    (void)pthread_mutexattr_setprotocol(&inheriting, PTHREAD_PRIO_INHERIT);
+    if (pthread_mutex_init(lock, &inheriting) != 0) {
+        (void)pthread_mutex_init(lock, NULL);
     }
-    return r;
+    (void)pthread_mutexattr_destroy(&inheriting);
 }

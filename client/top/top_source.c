@@ -388,11 +388,11 @@ static int prepare(struct top_source *source)
     if (source->event_fd < 0) {
         return -errno;
     }
-    bool has_memory = source->buffer != NULL && source->base_config != NULL;
-    int r = has_memory ? threads_init_lock(&source->lock) : -ENOMEM;
-    if (r == 0) {
-        r = threads_init_condition(&source->changed);
+    if (source->buffer == NULL || source->base_config == NULL) {
+        return -ENOMEM;
     }
+    threads_init_lock(&source->lock);
+    int r = threads_init_condition(&source->changed);
     return r < 0 ? r : threads_start(run, source);
 }
 

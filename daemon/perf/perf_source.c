@@ -23,6 +23,7 @@
 #include "extremes.h"
 #include "perf_event.h"
 #include "perf_machine.h"
+#include "threads.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -238,7 +239,7 @@ static struct perf_source *new_source(const struct perf_source_config *config,
     source->config.stack_copy_bytes = plan->stack_copy_bytes;
     source->features = *features;
     source->plan = *plan;
-    (void)pthread_mutex_init(&source->mutex, NULL);
+    threads_init_lock(&source->mutex);
     source->has_switches = perf_machine_sees_all_pids();
     source->config.has_waits = config->has_waits && source->has_switches;
     source->layout = perf_event_layout(&source->config, features, false);

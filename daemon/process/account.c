@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "grow.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -67,8 +68,20 @@ static struct {
     struct stamp nsswitch;
 } loaded;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex; /* over `current` */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct ranges current;
+
+static void init_mutex(void)
+{
+    threads_init_lock(&mutex);
+}
+
+static void lock(void)
+{
+    (void)pthread_once(&once, init_mutex);
+    (void)pthread_mutex_lock(&mutex);
+}
 
 /* A decimal number of 32 bits that ends at `end`. */
 static bool parse_number(const char *text, char end, uint32_t *ret, const char **ret_rest)
@@ -299,10 +312,10 @@ int account_load(const struct account_files *files)
     if (r < 0) {
         return r;
     }
-    (void)pthread_mutex_lock(&lock);
+    lock();
     struct ranges old = current;
     current = ranges;
-    (void)pthread_mutex_unlock(&lock);
+    (void)pthread_mutex_unlock(&mutex);
     free(old.items);
     loaded.is_proof = is_proof;
     loaded.subuid = subuid;
@@ -313,7 +326,7 @@ int account_load(const struct account_files *files)
 
 uint32_t account_of(uid_t uid)
 {
-    (void)pthread_mutex_lock(&lock);
+    lock();
     uint32_t account =
         current.has_containers && is_of_container(uid) ? uid / BLOCK_UIDS * BLOCK_UIDS : uid;
     for (size_t i = 0; i < current.count; i++) {
@@ -325,6 +338,6 @@ uint32_t account_of(uid_t uid)
             break;
         }
     }
-    (void)pthread_mutex_unlock(&lock);
+    (void)pthread_mutex_unlock(&mutex);
     return account;
 }

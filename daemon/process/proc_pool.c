@@ -71,7 +71,6 @@ static struct {
     } places[PROC_POOL_THREADS_MAX];
 } memory;
 static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
-static int memory_error;
 
 struct proc_pool {
     struct thread_pool pool;
@@ -371,7 +370,7 @@ static void free_pool(void *owner)
 
 static void init_memory(void)
 {
-    memory_error = threads_init_lock(&memory.lock);
+    threads_init_lock(&memory.lock);
 }
 
 int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
@@ -388,9 +387,7 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
         return -ENOMEM;
     }
     (void)pthread_once(&memory_once, init_memory);
-    int r = memory_error < 0
-                ? memory_error
-                : thread_pool_init(&reader->pool, &calls, reader, hang_ns, IDLE_MAX, true);
+    int r = thread_pool_init(&reader->pool, &calls, reader, hang_ns, IDLE_MAX);
     if (r < 0) {
         free(reader);
         return r;

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "collector_parts.h"
+#include "threads.h"
 
 #include <string.h>
 #include <sys/eventfd.h>
@@ -65,7 +66,7 @@ int collector_new(size_t cpu_count, size_t sideband_count, struct collector **re
     }
     collector->cpu_count = cpu_count;
     collector->sideband_count = sideband_count;
-    (void)pthread_mutex_init(&collector->mutex, NULL);
+    threads_init_lock(&collector->mutex);
     (void)pthread_cond_init(&collector->walked, NULL);
     collector->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     collector->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -344,19 +344,28 @@ grep -q 'that were not read' "$WORK/out" || fail "close does not say what it thr
 echo "== and so it ends when the thread whose timer ends it gets no CPU"
 run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
 begin --comm busy -d 2
-# A debugger holds that thread alone, for five seconds.
+# A debugger holds that thread alone, for five seconds. It stops where it waits for events, and so holds no lock: one that
+# only lacks a CPU would get it while another thread waits for its lock, which a stopped one never does.
 if python3 - "$daemon_pid" <<'PYTHON'; then
 import ctypes, os, sys, time
-SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+SEIZE, INTERRUPT, CONTINUE, DETACH, WALL, EPOLL_WAIT = 0x4206, 0x4207, 7, 17, 0x40000000, "232"
 ptrace = ctypes.CDLL(None, use_errno=True).ptrace
 ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 main = int(sys.argv[1])
-for request in SEIZE, INTERRUPT:
+def ask(request):
     if ptrace(request, main, None, None) != 0:
         sys.exit(os.strerror(ctypes.get_errno()))
-os.waitpid(main, WALL)
+ask(SEIZE)
+while True:
+    ask(INTERRUPT)
+    os.waitpid(main, WALL)
+    with open(f"/proc/{main}/syscall") as file:
+        if file.read().split()[0] == EPOLL_WAIT:
+            break
+    ask(CONTINUE)
+    time.sleep(0.01)
 time.sleep(5)
-ptrace(DETACH, main, None, None)
+ask(DETACH)
 PYTHON
     profctl read --native -o "$WORK/held.fxt" >/dev/null || fail "read"
     profctl report --json "$WORK/held.fxt" >"$WORK/report.json" || fail "report"
