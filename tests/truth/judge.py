@@ -146,15 +146,14 @@ def begin(by_process):
 def tallies_of(dump):
     """How many samples have no process name, and the tally of each program that has any, by its name."""
     unknown = 0
-    taken = recording.Recording()
-    taken.load(dump)
     for program in judged_by_process.values():
         program.reset()
-    for sample in taken.samples({*judged_by_process, "[unknown]"}):
-        program = judged_by_process.get(sample.process)
-        if program is not None:
-            program.add(sample)
-        unknown += sample.process == "[unknown]"
+    for segment in recording.segments_of(dump):
+        for sample in segment.samples({*judged_by_process, "[unknown]"}):
+            program = judged_by_process.get(sample.process)
+            if program is not None:
+                program.add(sample)
+            unknown += sample.process == "[unknown]"
     return unknown, {program.name: program.tally() for program in judged_by_process.values() if program.counts}
 
 

@@ -75,34 +75,24 @@ class Process:
         return None, address
 
 
-class Recording:
-    """One segment. `load()` reads it to its end; `samples()` yields samples."""
+class Segment:
+    """A part of a recording that stands for itself. `samples()` yields its samples once it is read whole."""
 
     def __init__(self):
         self.processes = collections.defaultdict(Process)
         self.symbols = collections.defaultdict(Symbols)
         self.lines = []  # of samples
-        self.segments = 0
+        self.readers = {"sample": self.refuse_sample, "process": self.add_name, "module": self.add_module,
+                        "mmap": self.add_mmap, "data": self.add_data}
 
-    def load(self, path):
-        readers = {"segment": self.count_segment, "sample": self.refuse_sample, "process": self.add_name,
-                   "module": self.add_module, "mmap": self.add_mmap, "data": self.add_data}
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                if line.startswith(SAMPLE_BEGINS):
-                    self.lines.append(line)
-                    continue
-                record = json.loads(line)
-                reader = readers.get(record["record"])
-                if reader is not None:
-                    reader(record)
-        if self.segments != 1:
-            raise ValueError(f"{path}: {self.segments} segments, and this reader takes one")
+    def read(self, record):
+        reader = self.readers.get(record["record"])
+        if reader is not None:
+            reader(record)
+
+    def end(self):
         for process in self.processes.values():
             process.sort()
-
-    def count_segment(self, _):
-        self.segments += 1
 
     def refuse_sample(self, record):
         raise ValueError(f"a sample that is laid out in another way: {record}")
@@ -178,3 +168,23 @@ class Recording:
             if name in names:
                 count = bisect.bisect_right(process.times, time_ns) if process.times else 0
                 yield Sample(name, record["pid"], self.frames(process, stack, count), quality)
+
+
+def segments_of(path):
+    """The segments of a recording, each read whole, one after the other."""
+    segment = None
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(SAMPLE_BEGINS):
+                segment.lines.append(line)
+                continue
+            record = json.loads(line)
+            if record["record"] != "segment":
+                segment.read(record)
+                continue
+            if segment is not None:
+                segment.end()
+                yield segment
+            segment = Segment()
+    segment.end()
+    yield segment

@@ -113,5 +113,9 @@ for ((first = 0; first < ${#programs[@]}; first += BATCH)); do
     dumps+=("$WORK/$first.json")
 done
 [ -z "${TRUTH_KEEP:-}" ] || cp "$WORK"/*.fxt "$WORK"/*.json "$TRUTH_KEEP"
-PYTHONDONTWRITEBYTECODE=1 python3 "$SOURCE_DIR/tests/truth/judge.py" "$WORK/programs" "${dumps[@]}" ||
-    fail "the stacks above contradict their programs, or a program had too few samples"
+# The last line of a failure says of which programs, since of a long output a CI may keep no more.
+PYTHONDONTWRITEBYTECODE=1 python3 "$SOURCE_DIR/tests/truth/judge.py" "$WORK/programs" "${dumps[@]}" >"$WORK/judged" 2>&1 || {
+    cat "$WORK/judged"
+    fail "not judged to be true: $(grep -E '^[^ ]+: FAILED|Error: ' "$WORK/judged" | head -n 8 | paste -sd ' ')"
+}
+tail -n 1 "$WORK/judged"
