@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Proves what docs/session-config.md says of waits that are too many to be sampled one by one: that a recording costs no
-# more than `max_cost_percent` of a CPU, and that the estimate of their sum is off by its standard error, and not to one side.
+# more than `max_cost_percent` of a CPU, and that the estimate of their sum is within its stated error in 19 of 20 recordings. What
+# `record` and `report` state is two standard errors.
 # On each CPU two threads hand a byte to and fro, some 100,000 switches a second, without a profiler and with one. Prints for
 # each round
 #   switches/s   of all CPUs, while it records
@@ -11,8 +12,8 @@
 #                what the estimate is off by
 #   the same     of the waits of those threads alone: their lines have the sum (`blocked_ns`), and the stated error is, for want
 #                of more, that of weights of waits of no length
-# and at the end the share of rounds within one and two stated errors, and the mean deviation with its own error: the
-# estimate is biased where that is more than twice its error. Not part of the tests: it keeps every CPU busy for minutes, and
+# and at the end the rounds within the stated error, and the mean deviation with its own error. It may be half a stated error
+# to one side. Not part of the tests: it keeps every CPU busy for minutes, and
 # on a machine with other work it measures that too. Needs the preset `release`.
 #
 #   scripts/proof-waits.sh           ROUNDS=20, SECONDS_EACH=5, COST=30 (percent)
@@ -65,7 +66,8 @@ round() {
     python3 - "$work/data" "$work/samples" "$rate" "$ns" "$alone_ns" "$own_ns" "$seconds" "$cpus" <<'PYTHON'
 import json, sys
 
-def show(counted, off, error):
+def show(counted, off, standard_error):
+    error = 2 * standard_error
     return f"{counted / 1e9:.3f} {off / 1e9:+.3f} {error / 1e9:.3f} {off / error if error else 0:+.2f}"
 
 blocked = 0
@@ -103,13 +105,13 @@ done
 judge() {
     awk -v name="$1" -v field="$2" '{
         value = $field; sum += value; squares += value * value; off += $(field - 2); counted += $(field - 3)
-        within1 += value * value <= 1; within2 += value * value <= 4
+        within += value * value <= 1
     } END {
         mean = sum / NR
         spread = NR > 1 ? sqrt((squares - NR * mean * mean) / (NR - 1)) : 0
-        printf "%s: within one stated error %d of %d, within two %d; mean deviation %+.2f +- %.2f errors, spread %.2f; %+.2f %%\n",
-            name, within1, NR, within2, mean, spread / sqrt(NR), spread, 100 * off / counted
-        exit !(within2 * 20 >= NR * 19 && mean * mean * NR <= 4 * spread * spread)
+        printf "%s: within the stated error %d of %d; mean deviation %+.2f +- %.2f errors, spread %.2f; %+.2f %%\n",
+            name, within, NR, mean, spread / sqrt(NR), spread, 100 * off / counted
+        exit !(within * 20 >= NR * 19 && mean * mean <= 0.25)
     }' "$work/lines"
 }
 status=0

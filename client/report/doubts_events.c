@@ -208,9 +208,9 @@ static void estimated(const struct profile *profile, const struct summary *summa
     if (sum_of(profile, "not_sampled") > 0 &&
         percent_of(error_ns, profile_total(profile)) > DOUBT_PERCENT) {
         (void)fprintf(file,
-                      "waits were too many to record each: those that are stand for others, with a "
-                      "standard error of %s over all tasks",
-                      measure_words(&profile->event, error_ns, value));
+                      "waits were too many to record each: those that are stand for others, and "
+                      "their sum over all tasks is off by up to %s (95 %%)",
+                      measure_words(&profile->event, 2 * error_ns, value));
     }
 }
 
@@ -241,9 +241,9 @@ static void estimated_part(const struct profile *profile, const struct summary *
     } else if (100 * error > DOUBT_PERCENT * (double)profile_total(profile)) {
         (void)fprintf(file,
                       "what the samples stand for is an estimate, since each stands for what its "
-                      "CPU counted since the sample before, by any task: its standard error is up "
-                      "to %s",
-                      measure_words(&profile->event, (uint64_t)(error + 0.5), value));
+                      "CPU counted since the sample before, by any task: it is off by up to %s "
+                      "(95 %%)",
+                      measure_words(&profile->event, (uint64_t)(2 * error + 0.5), value));
     }
 }
 

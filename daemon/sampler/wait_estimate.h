@@ -26,11 +26,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WAIT_ESTIMATE_CLASSES   8
-#define WAIT_ESTIMATE_FIRST_NS  UINT64_C(4096) /* at least, the end of the first class */
-#define WAIT_ESTIMATE_SAMPLES   16             /* from which on a class is corrected */
-#define WAIT_ESTIMATE_SPREAD    8              /* samples over which a difference is made up for */
-#define WAIT_ESTIMATE_RISE_MOST 3              /* times what a sample stands for by its length */
+#define WAIT_ESTIMATE_CLASSES  8
+#define WAIT_ESTIMATE_FIRST_NS UINT64_C(4096) /* at least, the end of the first class */
+#define WAIT_ESTIMATE_SAMPLES  16             /* from which on a class is corrected */
+#define WAIT_ESTIMATE_SPREAD   8              /* samples over which a difference is made up for */
+/* So many times what a sample stands for by its length it may stand for more: for its class, and
+ * with the rest. */
+#define WAIT_ESTIMATE_CLASS_RISE 3
+#define WAIT_ESTIMATE_RISE       15
 
 struct wait_owed {
     int64_t ns;            /* what waits without a sample took, less what samples have stood for */
@@ -95,15 +98,14 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_
     struct wait_owed *class = wait_estimate_class(estimate, length_ns);
     struct wait_owed *rest = &estimate->rest;
     const int64_t raw_ns = (int64_t)(length_ns * other_count);
-    const int64_t rise_ns = raw_ns * WAIT_ESTIMATE_RISE_MOST;
-    const int64_t fall_ns = raw_ns / 4 - raw_ns;
     const bool follows = wait_estimate_follows(class);
     const bool has_rest = wait_estimate_follows(rest);
     class->sample_count += follows ? 0 : 1;
     rest->sample_count += has_rest ? 0 : 1;
     int64_t sum_ns = raw_ns;
     if (follows) {
-        const int64_t more_ns = wait_estimate_part(class, fall_ns, rise_ns, rest);
+        const int64_t more_ns =
+            wait_estimate_part(class, -raw_ns, raw_ns * WAIT_ESTIMATE_CLASS_RISE, rest);
         class->ns -= raw_ns + more_ns;
         sum_ns += more_ns;
     } else if (has_rest) {
@@ -111,7 +113,7 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_
     }
     if (has_rest) {
         const int64_t more_ns =
-            wait_estimate_part(rest, fall_ns + raw_ns - sum_ns, rise_ns + raw_ns - sum_ns, NULL);
+            wait_estimate_part(rest, -sum_ns, raw_ns * (1 + WAIT_ESTIMATE_RISE) - sum_ns, NULL);
         rest->ns -= more_ns;
         sum_ns += more_ns;
     }

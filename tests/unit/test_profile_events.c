@@ -552,8 +552,8 @@ TEST(doubts_waits_by_their_own_books)
         {"\"held_back_ns\":9,\"not_sampled\":0,\"standard_error_ns\":0", ""},
         {"\"held_back_ns\":0,\"not_sampled\":8,\"standard_error_ns\":24000000", ""},
         {"\"held_back_ns\":0,\"not_sampled\":8,\"standard_error_ns\":26000000",
-         "waits were too many to record each: those that are stand for others, with a standard "
-         "error of 26.000 ms over all tasks\n"},
+         "waits were too many to record each: those that are stand for others, and their sum "
+         "over all tasks is off by up to 52.000 ms (95 %)\n"},
         {"\"held_back_ns\":100,\"not_sampled\":0,\"standard_error_ns\":0",
          "switches came too fast to be recorded in 10.0 % of the time; waits then are not certain, "
          "and have no sample\n"},
@@ -639,7 +639,7 @@ TEST(says_that_what_a_part_did_is_an_estimate)
         {0, 100, ""}, /* all that was counted is shown */
         {0, 1000,
          "what the samples stand for is an estimate, since each stands for what its CPU counted "
-         "since the sample before, by any task: its standard error is up to 67 switches\n"},
+         "since the sample before, by any task: it is off by up to 134 switches (95 %)\n"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char json[512];
