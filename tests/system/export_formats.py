@@ -123,8 +123,7 @@ def count(profctl, parts, folder):
         path = os.path.join(folder, "dump.json")
         with open(path, "wb") as file:
             subprocess.run([profctl, "dump", "--json", part], stdout=file, check=True)
-        told = dumped.Recording()
-        told.load(path)
+        [told] = dumped.segments_of(path)  # each part is one
         kernel = told.processes[0]
         for record, stack, _ in told.wholes():
             process = told.processes[record["pid"]]
