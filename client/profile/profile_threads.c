@@ -37,6 +37,7 @@ static int take_line(const struct cJSON *line, void *userdata)
         .begin_ns = books.begin_ns,
         .voluntary_count = books.voluntary_count,
         .involuntary_count = books.involuntary_count,
+        .is_unread = books.is_unread,
         .times = books.times,
     };
     int r = books.name == NULL ? 0

@@ -408,6 +408,18 @@ static void print_sentence(const struct page *page, const struct reading *readin
     }
 }
 
+/* What shows the recording: the clock's samples, and the waits, which the books of its end have. */
+static void print_views(const struct page *page, const struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    int64_t counted_ns = 0;
+    page_print_command(page, "profctl report", path, "shows where the time went");
+    if (books_print_event(reading->scan.books_json, "off-cpu", "counted", &counted_ns)) {
+        page_print_command(page, "profctl report --event off-cpu", path,
+                           "shows what threads waited for");
+    }
+}
+
 static void print_summary(FILE *to, const struct reading *reading)
 {
     const char *path = reading->request->output_path;
@@ -426,7 +438,7 @@ static void print_summary(FILE *to, const struct reading *reading)
     }
     print_sentence(&page, reading, write_last_line);
     if (strcmp(path, "-") != 0) {
-        page_print_command(&page, "profctl report", path, "shows where the time went");
+        print_views(&page, reading);
     }
 }
 

@@ -79,7 +79,8 @@ ls -d /proc/[0-9]*/task/* >"$WORK/before" 2>/dev/null || true # some end meanwhi
 profctl start --wall -F 99 >/dev/null || fail "start"
 sleep 1
 profctl stop >/dev/null || fail "stop"
-profctl read -o "$WORK/m.fxt" >/dev/null || fail "read"
+profctl read -o "$WORK/m.fxt" >"$WORK/out" || fail "read"
+grep -q "profctl report --event off-cpu $WORK/m.fxt shows what threads waited for" "$WORK/out" || fail "read does not lead to the waits: $(cat "$WORK/out")"
 profctl close || fail "close"
 profctl dump --json "$WORK/m.fxt" >"$WORK/dump" || fail "dump"
 python3 - "$WORK/dump" "$WORK/before" "$daemon_pid" <<'EOF' || fail "threads of the machine"
@@ -127,7 +128,7 @@ python3 - "$WORK" "$SOURCE_DIR" <<'EOF' || fail "the times of threads"
 import json, re, sys
 import jsonschema
 times = ("wall_ns", "running_ns", "waiting_ns", "blocked_ns", "unexplained_ns")
-members = ("pid", "tid", "name", *times, "voluntary", "involuntary")
+members = ("pid", "tid", "name", *times, "voluntary", "involuntary", "source")
 lines = [json.loads(text) for text in open(f"{sys.argv[1]}/dump", encoding="utf-8")]
 lines = [line["value"] for line in lines if line["record"] == "data" and line["name"] == "cpu-profilerd.threads"]
 told = json.load(open(f"{sys.argv[1]}/threads.json", encoding="utf-8"))

@@ -187,6 +187,11 @@ TEST(lists_threads_as_wide_as_the_page)
         strstr(wide, "      9       9 other            other                 500.0");
     assert_true(first != NULL && second != NULL && first < second);
     assert_non_null(strstr(wide, "... and 2 more; -n 0 shows all\n"));
+    assert_null(strstr(wide, "waking"));
+    profile->threads[0].is_unread = true;
+    cleanup_(freep) char *ended = print(profile, PAGE_UNLIMITED, true);
+    assert_non_null(strstr(ended, "\nblocked_ms of the 1 that has ended has the time from its "
+                                  "waking to a CPU, too.\n"));
     cleanup_(freep) char *narrow = print(profile, 48, true);
     assert_non_null(strstr(narrow, "      7 main                 1000.0      2500.0\n"));
 }

@@ -77,6 +77,7 @@ struct profile_thread {
     uint64_t begin_ns;        /* by the clock of samples' times */
     uint64_t voluntary_count; /* switches */
     uint64_t involuntary_count;
+    bool is_unread; /* it had ended: switches alone tell its times */
     struct thread_split times;
 };
 
