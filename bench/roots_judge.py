@@ -19,6 +19,7 @@ ROOTS = {
     "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "main",
     "clone", "__clone", "clone3", "__clone3", "start_thread",
     "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.mstart.abi0", "runtime.mcall",
+    "runtime.morestack", "runtime.morestack.abi0",
     "runtime.rt0_go", "runtime.rt0_go.abi0",
 }
 MARKERS = {"[unknown]", "[kernel]", "[kernel thread]"}

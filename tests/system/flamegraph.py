@@ -450,8 +450,9 @@ def judge_events(browser, profctl, maker, folder):
     flames.open("#by=none&range=1-2")
     flames.page.evaluate("(() => { const list = document.getElementById('shown'); list.value = '1'; list.dispatchEvent(new Event('change')); })()")
     expect("shown=1" in flames.fragment() and "range=1-2" in flames.fragment(), f"the switch leads to {flames.fragment()}")
-    part = totals_of(report(profctl, path, "--event", "off-cpu", "--from", "1", "--to", "2"))
-    for options, expected in (("#by=none&shown=1&range=1-2", part), ("#by=none&shown=2", totals["preempted"]),
+    # A range that begins and ends amid waits has what lies in it of them.
+    part = totals_of(report(profctl, path, "--event", "off-cpu", "--from", "1.028", "--to", "1.979"))
+    for options, expected in (("#by=none&shown=1&range=1.028-1.979", part), ("#by=none&shown=2", totals["preempted"]),
                               ("#by=none&shown=1", totals["off-cpu"])):
         flames.open(options)
         for name, total in expected.items():
@@ -460,7 +461,11 @@ def judge_events(browser, profctl, maker, folder):
                 return node === undefined ? 0 : app.totals[app.state.shown][node];
             })(%s)""" % json.dumps(name))
             expect_same(f"{options}: off the CPU in {name}", found, total)
+    flames.open("#by=none&shown=1")
     expect_same("in a cell", flames.page.evaluate("heat.counts.reduce((sum, value) => sum + value, 0)"), totals["off-cpu"]["main"])
+    expect_same("cells that do not have what a range of their time has", flames.page.evaluate("""
+        Array.from(heat.counts, (ns, cell) => ns - countWaits(app.model.recordings[1], app.view.stacks[1],
+            [cell * heat.cellUs, (cell + 1) * heat.cellUs]).reduce((sum, value) => sum + value, 0)).filter((ns, cell) => cell > 0 && ns !== 0)"""), [])
     expect("2.8 s blocked" in flames.text("details"), f"says {flames.text('details')}")
     expect("200 samples of preempted, 400 ms ready" in flames.text("facts"), f"says {flames.text('facts')}")
     expect_same("no comparison", flames.page.evaluate("app.changes"), None)

@@ -60,20 +60,55 @@ class HeatMap {
     /* Counts the samples of the cells; `marks` says which nodes count, null: all. `stacks` are the
      * recording's in the view. */
     count(recording, { ends, cpus }, marks) {
-        const counts = newSums(recording, this.cellCount);
-        const cellUs = this.cellUs;
         const counting = marks && Uint8Array.from(ends, (node) => marks[node]);
+        const isCounted = (stack) => counting === null || counting[stack] === 1;
+        this.counts = isOfWaits(recording) ? this.countWaits(recording, cpus, isCounted)
+            : this.countSamples(recording, cpus, isCounted);
+        this.image = null;
+        this.most = this.counts.reduce((most, count) => Math.max(most, count), 1);
+    }
+
+    countSamples(recording, cpus, isCounted) {
+        const counts = newSums(recording, this.cellCount);
         recording.cpus.forEach(({ times, values }, number) => {
-            const stacks = cpus[number];
             for (let i = 0; i < times.length; i++) {
-                if (counting === null || counting[stacks[i]] === 1) {
-                    counts[Math.floor(times[i] / cellUs)] += values === null ? 1 : values[i];
+                if (isCounted(cpus[number][i])) {
+                    counts[Math.floor(times[i] / this.cellUs)] += values === null ? 1 : values[i];
                 }
             }
         });
-        this.counts = counts;
-        this.image = null;
-        this.most = counts.reduce((most, count) => Math.max(most, count), 1);
+        return counts;
+    }
+
+    /* Each cell has of a wait the time that lies in it, in ns; the first one what lies before it, too. */
+    countWaits(recording, cpus, isCounted) {
+        const counts = newSums(recording, this.cellCount);
+        const cellNs = 1000 * this.cellUs;
+        const changes = new Float64Array(this.cellCount + 1); /* of how many waits fill a cell */
+        recording.cpus.forEach(({ times, values }, number) => {
+            for (let i = 0; i < times.length; i++) {
+                if (!isCounted(cpus[number][i])) {
+                    continue;
+                }
+                const endNs = 1000 * times[i];
+                const beginNs = endNs - values[i];
+                const first = Math.max(Math.floor(beginNs / cellNs), 0);
+                const last = Math.floor(endNs / cellNs);
+                if (first === last) {
+                    counts[first] += values[i];
+                    continue;
+                }
+                counts[first] += (first + 1) * cellNs - beginNs;
+                counts[last] += endNs - last * cellNs;
+                changes[first + 1]++;
+                changes[last]--;
+            }
+        });
+        for (let cell = 0, filling = 0; cell < this.cellCount; cell++) {
+            filling += changes[cell];
+            counts[cell] += filling * cellNs;
+        }
+        return counts;
     }
 
     /* The cell at a place of the canvas. */

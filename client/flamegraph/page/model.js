@@ -279,9 +279,32 @@ function countAllStacks(recording, stacks) {
     return sums;
 }
 
+/* Whether the samples are waits: each comes as its wait ends, and stands for the time before. */
+function isOfWaits(recording) {
+    return recording.event === "off-cpu" || recording.event === "preempted";
+}
+
+/* Adds to the sum of each stack what its waits have in the range [from, to), in ns. */
+function addWaits(sums, { stacks, values }, times, [from, to]) {
+    for (let i = lowerBound(times, from); i < times.length; i++) {
+        const begin = Math.max(1000 * times[i] - values[i], 1000 * from);
+        sums[stacks[i]] += Math.max(1000 * Math.min(times[i], to) - begin, 0);
+    }
+}
+
+function countWaits(recording, stacks, range) {
+    const sums = newSums(recording, stacks.ends.length);
+    const ofCpus = samplesOf(recording, stacks);
+    recording.cpus.forEach(({ times }, number) => addWaits(sums, ofCpus[number], times, range));
+    return sums;
+}
+
 /* What the samples of each stack stand for in the range [from, to). Of a range with most samples the
  * others are taken from the whole, which is remembered. */
 function countStacks(recording, stacks, range) {
+    if (isOfWaits(recording)) {
+        return countWaits(recording, stacks, range);
+    }
     const ofCpus = samplesOf(recording, stacks);
     const parts = recording.cpus.map(({ times }, number) => (
         { of: ofCpus[number], begin: lowerBound(times, range[0]), end: lowerBound(times, range[1]) }));
