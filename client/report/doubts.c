@@ -12,6 +12,7 @@
 #include "doubts_events.h"
 #include "measure.h"
 #include "percent.h"
+#include "session_facts.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -269,10 +270,14 @@ static void unseen_kernel(const struct profile *profile, const struct summary *s
 {
     if (percent_of(summary->kernel_unseen_count, summary->total) > DOUBT_PERCENT) {
         /* Of a thread that waits when sampling begins there is no sample of its leaving. */
-        bool is_early = !profile->event.is_clock && summary->kernel_seen_count > 0;
+        struct session_facts facts;
+        session_facts_take(profile, &facts);
+        bool is_early =
+            !profile->event.is_clock && (facts.has_kernel_stacks || summary->kernel_seen_count > 0);
+        session_facts_done(&facts);
         write_share(file, profile, summary, summary->kernel_unseen_count);
         (void)fputs(is_early ? " of no stack that is known, as where a wait had begun before the "
-                               "recording"
+                               "recording; a debugger shows one that lasts"
                              : " in the kernel, whose functions were not recorded; the view shows "
                                "what called it",
                     file);

@@ -171,8 +171,9 @@ static void missing_counts(const struct profile *profile, const struct summary *
     if (doubts_event_percent(profile, &percent) && 100 - percent > DOUBT_PERCENT) {
         (void)fprintf(file, "%.1f %% of the ", 100 - percent);
         text_print(file, measure_whole(&profile->event));
-        (void)fputs(measure_is_one(&profile->event) ? " that was counted has no sample"
-                                                    : " that were counted have no sample",
+        (void)fputs(measure_is_one(&profile->event)
+                        ? " that was counted of all tasks has no sample"
+                        : " that were counted of all tasks have no sample",
                     file);
         if (lost > 0 && profile->event.is_wait) {
             (void)fprintf(file, "; %" PRIu64 " %s not certain, since switches were lost meanwhile",

@@ -135,6 +135,8 @@ void session_facts_take_one(const char *session_json, struct session_facts *ret)
     ret->kernel = copy_text(session, "kernel");
     ret->cpus = copy_text(config, "cpus");
     ret->targets = describe_targets(config, &ret->is_whole);
+    ret->has_kernel_stacks =
+        cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, "kernel_stacks"));
 }
 
 /* Adds a text to those that differ; without memory it is left out. */
@@ -179,6 +181,7 @@ static void take_all(const struct profile *profile, struct session_facts *ret)
         keep_common(&ret->targets, one.targets);
         keep_common(&ret->cpus, one.cpus);
         ret->is_whole = ret->is_whole && one.is_whole;
+        ret->has_kernel_stacks = ret->has_kernel_stacks && one.has_kernel_stacks;
         session_facts_done(&one);
     }
     ret->session_count = profile->session_count;

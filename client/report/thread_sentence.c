@@ -77,6 +77,26 @@ void thread_sentence_print(const struct page *page, const struct profile *profil
     (void)fputc('\n', page->file);
 }
 
+static size_t unread_count(const struct profile *profile)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        count += profile->threads[i].is_unread;
+    }
+    return count;
+}
+
+void thread_sentence_write_unread(FILE *file, const struct profile *profile, const char *before)
+{
+    const size_t count = unread_count(profile);
+    if (count > 0) {
+        (void)fprintf(file,
+                      "%sblocked time of the %zu that had ended has the ready time after each "
+                      "waking, too",
+                      before, count);
+    }
+}
+
 static bool are_part(const struct profile *profile)
 {
     struct session_facts facts;
@@ -117,14 +137,16 @@ void thread_sentence_print_exact(const struct page *page, const struct profile *
     }
     (void)fprintf(
         text.file,
-        "threads: the %zu shown %s blocked for %.3f s and ready for %.3f s, exactly; these "
-        "samples stand for %.3f s%s",
+        "threads: the %zu shown %s blocked for %.3f s and ready for %.3f s%s; these samples stand "
+        "for %.3f s%s",
         profile->thread_count, profile->thread_count == 1 ? "was" : "were",
         (double)sum.blocked_ns / 1e9, (double)sum.ready_ns / 1e9,
-        (double)profile_total(profile) / 1e9,
-        is_preempted ? " of the ready time, without that after a thread was woken"
+        unread_count(profile) > 0 ? "" : ", exactly", (double)profile_total(profile) / 1e9,
+        is_preempted ? " of the ready time; that after a thread was woken is in off-cpu, at the "
+                       "end of what it waited for"
                      : ", with the ready time after a thread was woken");
     write_causes(text.file, profile, &sum, exact_ns);
+    thread_sentence_write_unread(text.file, profile, "; ");
     (void)fputc('\n', text.file);
     page_text_end(&text, page, PAGE_PLAIN);
 }

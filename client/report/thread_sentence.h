@@ -16,6 +16,8 @@ struct json_out;
 struct thread_split thread_sentence_sum(const struct profile *profile);
 /* "Time of 4 threads: running 1.642 s (19.9 %), ready ..." */
 void thread_sentence_write(FILE *file, const struct profile *profile);
+/* "; of 2 that had ended, blocked time has ..."; nothing where all could be read to the end. */
+void thread_sentence_write_unread(FILE *file, const struct profile *profile, const char *before);
 /* The sentence, and a command that shows the waits of the recording at `path` (NULL: there is no
  * command). Nothing where the profile has no threads. */
 void thread_sentence_print(const struct page *page, const struct profile *profile,

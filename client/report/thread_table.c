@@ -192,21 +192,6 @@ static void print_row(FILE *file, const struct profile *profile,
     (void)fputc('\n', file);
 }
 
-/* Says what the times of threads that have ended do not tell apart. */
-static void write_unread(FILE *file, const struct profile *profile)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < profile->thread_count; i++) {
-        count += profile->threads[i].is_unread;
-    }
-    if (count > 0) {
-        (void)fprintf(file,
-                      "blocked_ms of the %zu that %s ended has the time from %s waking to a CPU, "
-                      "too.\n",
-                      count, count == 1 ? "has" : "have", count == 1 ? "its" : "their");
-    }
-}
-
 static void print_head(const struct page *page, const struct profile *profile,
                        const struct summary *summary)
 {
@@ -215,8 +200,8 @@ static void print_head(const struct page *page, const struct profile *profile,
     summary_print_session(page, profile, summary);
     if (page_text_begin(&text)) {
         thread_sentence_write(text.file, profile);
+        thread_sentence_write_unread(text.file, profile, " Mind: ");
         (void)fputc('\n', text.file);
-        write_unread(text.file, profile);
         if (forgotten > 0) {
             (void)fprintf(text.file,
                           "%" PRIu64 " more have no line, since they had ended and others took "

@@ -280,6 +280,31 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     wait_pool_end(table->waits, entry, cpu_index);
 }
 
+static struct wait_life life_of(const struct wait_table *table, int32_t pid, int32_t tid,
+                                uint64_t time_ns)
+{
+    return table->config.life(pid, tid, time_ns, table->config.userdata);
+}
+
+/* A thread of which no record told is there since the run began or, where its beginning may have
+ * been lost, since other records say that it is. */
+static uint64_t assume_begin(const struct wait_table *table, int32_t pid, int32_t tid,
+                             uint64_t time_ns)
+{
+    const uint64_t from_ns = table->losses > 0 ? life_of(table, pid, tid, time_ns).from_ns : 0;
+    return from_ns > table->start_ns && from_ns <= time_ns ? from_ns : table->start_ns;
+}
+
+/* One that is not there at the end ended when other records say so, else after the last moment at
+ * which anything is known of it. */
+static uint64_t assume_end(const struct wait_table *table, const struct tracked *thread,
+                           uint64_t stop_ns)
+{
+    const uint64_t to_ns = life_of(table, thread->pid, thread->tid, thread->since_ns).to_ns;
+    const uint64_t end_ns = to_ns == UINT64_MAX ? thread->since_ns : to_ns;
+    return end_ns < thread->since_ns ? thread->since_ns : end_ns < stop_ns ? end_ns : stop_ns;
+}
+
 /* The thread that a record tells of; NULL: there is no place for it, or it has ended. */
 static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, uint64_t time_ns)
 {
@@ -288,7 +313,7 @@ static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, 
     }
     struct tracked *thread = find_thread(table, pid, tid, time_ns);
     if (thread == NULL) {
-        return add_thread(table, pid, tid, STATE_ASSUMED, table->start_ns);
+        return add_thread(table, pid, tid, STATE_ASSUMED, assume_begin(table, pid, tid, time_ns));
     }
     return thread->state == STATE_ENDED ? NULL : thread;
 }
@@ -550,16 +575,18 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_n
         }
         bool never_ran = run->has_last && run->last.run_count == run->first.run_count &&
                          run->last.run_ns == run->first.run_ns;
+        uint64_t end_ns = time_ns;
         if (!thread->is_there && thread->since_ns < read_ns && read_ns != UINT64_MAX) {
             thread->losses = UINT64_MAX;
+            end_ns = assume_end(table, thread, time_ns);
         }
         if (never_ran) {
             thread->losses = losses_of(table, thread); /* whatever was lost */
         }
         if (run->is_seen || never_ran) {
-            end_open_wait(table, thread, thread->cpu_index, time_ns);
+            end_open_wait(table, thread, thread->cpu_index, end_ns);
         }
-        close_run(table, thread, time_ns);
+        close_run(table, thread, end_ns);
     }
     table->is_running = false;
 }

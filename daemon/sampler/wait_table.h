@@ -42,6 +42,13 @@ struct wait_owner {
     bool is_sampler; /* it takes the samples: each wait of its threads stands for itself */
 };
 typedef struct wait_owner (*wait_owner_fn)(int32_t pid, uint64_t time_ns, void *userdata);
+/* When a thread that was there at `time_ns` began and ended, as far as other records say. */
+struct wait_life {
+    uint64_t from_ns; /* 0: not known */
+    uint64_t to_ns;   /* UINT64_MAX: not known, or it lives */
+};
+typedef struct wait_life (*wait_life_fn)(int32_t pid, int32_t tid, uint64_t time_ns,
+                                         void *userdata);
 /* Sets what else is known of the line's thread at a time: its name, and which sinks want it. */
 typedef void (*wait_describe_fn)(struct thread_line *line, uint64_t time_ns, void *userdata);
 
@@ -49,8 +56,9 @@ struct wait_table_config {
     size_t cpu_count;
     uint64_t min_wait_ns;
     wait_owner_fn owner;
+    wait_life_fn life;
     wait_describe_fn describe;
-    void *userdata; /* of both */
+    void *userdata; /* of all three */
 };
 
 /* Returned; NULL when there is no memory, of which it takes what it uses. */

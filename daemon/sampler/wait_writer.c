@@ -50,6 +50,20 @@ struct wait_owner wait_writer_owner(int32_t pid, uint64_t time_ns, void *userdat
     };
 }
 
+/* By the records of forks and exits, which come also while those of switches do not. */
+struct wait_life wait_writer_life(int32_t pid, int32_t tid, uint64_t time_ns, void *userdata)
+{
+    const struct wait_writer *writer = userdata;
+    struct process *process = process_table_find(writer->config.processes, pid, time_ns);
+    const struct thread *thread =
+        process == NULL ? NULL : process_find_thread(process, tid, time_ns);
+    return thread == NULL
+               ? (struct wait_life){.to_ns = UINT64_MAX}
+               : (struct wait_life){.from_ns = thread->from_ns,
+                                    .to_ns =
+                                        thread->to_ns == TIME_OPEN_NS ? UINT64_MAX : thread->to_ns};
+}
+
 /* The sinks whose filters want a sample, a bit for each. */
 static unsigned wanting_sinks(const struct wait_writer *writer, const struct sample *sample,
                               struct process *process)

@@ -79,6 +79,7 @@ struct waits *waits_new(const struct waits_config *config)
         .cpu_count = cpu_count,
         .min_wait_ns = config->min_wait_ns,
         .owner = wait_writer_owner,
+        .life = wait_writer_life,
         .describe = wait_writer_describe,
         .userdata = &waits->writer,
     });

@@ -168,6 +168,12 @@ TEST(says_what_samples_of_waits_lack)
                                  "exactly; these samples stand for 0.000 s, "));
     assert_non_null(strstr(part, "; 1.000 s of theirs is unexplained"));
     assert_null(strstr(part, "min_wait_us"));
+    assert_null(strstr(part, "waking, too"));
+    profile->threads[0].is_unread = true;
+    cleanup_(freep) char *ended = print_exact(profile);
+    assert_null(strstr(ended, "exactly"));
+    assert_non_null(strstr(ended, "; blocked time of the 1 that had ended has the ready time "
+                                  "after each waking, too"));
     profile->books_json = strdup("{\"events\":[{\"event\":\"off-cpu\",\"period\":1,"
                                  "\"total\":{\"short_ns\":500000000}}]}");
     assert_non_null(profile->books_json);
@@ -190,8 +196,8 @@ TEST(lists_threads_as_wide_as_the_page)
     assert_null(strstr(wide, "waking"));
     profile->threads[0].is_unread = true;
     cleanup_(freep) char *ended = print(profile, PAGE_UNLIMITED, true);
-    assert_non_null(strstr(ended, "\nblocked_ms of the 1 that has ended has the time from its "
-                                  "waking to a CPU, too.\n"));
+    assert_non_null(strstr(ended, ". Mind: blocked time of the 1 that had ended has the ready "
+                                  "time after each waking, too\n"));
     cleanup_(freep) char *narrow = print(profile, 48, true);
     assert_non_null(strstr(narrow, "      7 main                 1000.0      2500.0\n"));
 }

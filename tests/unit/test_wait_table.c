@@ -29,12 +29,22 @@ static void describe(struct thread_line *line, uint64_t time_ns, void *userdata)
     line->wanted = 1;
 }
 
+/* Of pid 600: a thread that began at 1500 and ended at 1700; of others nothing is known. */
+static struct wait_life life_of_pid(int32_t pid, int32_t tid, uint64_t time_ns, void *userdata)
+{
+    (void)tid;
+    (void)time_ns;
+    (void)userdata;
+    return pid == 600 ? (struct wait_life){1500, 1700} : (struct wait_life){0, UINT64_MAX};
+}
+
 static struct wait_table *make(uint64_t min_wait_ns)
 {
     struct wait_table *table = wait_table_new(&(struct wait_table_config){
         .cpu_count = CPUS,
         .min_wait_ns = min_wait_ns,
         .owner = owner_of_pid,
+        .life = life_of_pid,
         .describe = describe,
     });
     assert_non_null(table);
@@ -416,7 +426,7 @@ STORY(does_not_let_the_dead_wait)
     wait_table_read(table, &reading, true);
     leave(table, 1, 7, 1850, WAIT_BLOCKED); /* later than /proc was read */
     wait_table_stop(table, 2000, 1800);
-    expect_line(table, 5, 1000, 100, 0, 0);
+    expect_line(table, 5, 100, 100, 0, 0);
     expect_line(table, 6, 1000, 100, 0, 900);
     expect_line(table, 7, 1000, 850, 0, 150);
 }
@@ -662,6 +672,21 @@ static uint64_t long_and_hardly_sampled(size_t i)
 STORY(makes_up_for_waits_that_hardly_have_a_sample)
 {
     expect_whole_sum(*state, long_and_hardly_sampled, 8 * 3 * 68000 + 850000);
+}
+
+/* While records are missing, two threads of 600 begin, one of which is seen late, and end; of one
+ * of 700 nothing but a switch is known. */
+STORY(takes_beginnings_and_ends_from_others_where_records_are_missing)
+{
+    struct wait_table *table = *state;
+    lose(table, 0);
+    wait_table_in(table, 0, 600, 601, 1600);
+    wait_table_in(table, 1, 700, 701, 1650);
+    wait_table_stop(table, 2000, 1990);
+    expect_line(table, 601, 200, 0, 0, 0);
+    assert_int_equal(line_of(table, 601).boot_ts_ns, 1500);
+    expect_line(table, 701, 650, 0, 0, 0);
+    assert_int_equal(line_of(table, 701).boot_ts_ns, START);
 }
 
 STORY(lets_long_waits_stand_for_themselves)

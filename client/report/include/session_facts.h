@@ -19,6 +19,7 @@ struct session_facts {
     char *command; /* of the only process that was named; NULL: not known, or another target */
     char *cpus;    /* "0-3"; NULL: all */
     bool is_whole; /* no session named a part */
+    bool has_kernel_stacks;   /* of all sessions, the kernel's functions were recorded */
     struct intern hosts;      /* of several sessions: their names, as they came first */
     struct intern parts;      /* of several: what was recorded, "process 7 on CPUs 0-3" */
     int64_t realtime_ns;      /* when it began, or the part that is selected; 0: not known */
