@@ -9,8 +9,8 @@
  * whole program was stopped does not count. A thread that has been at work for the limit, asleep or
  * not, is slow.
  *
- * An owner's thread may have a higher priority than the others that take the lock. Its holder
- * inherits that priority, and does little under the lock.
+ * An urgent owner has a higher priority than the threads. There the lock's holder inherits that
+ * priority, and does little under the lock. Such a lock takes longer when it is contended.
  */
 #include "thread_pool.h"
 
@@ -28,14 +28,18 @@
 #define PAUSE_PART 200 /* and no look follows another one sooner */
 
 int thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *calls, void *owner,
-                     uint64_t hang_ns, size_t idle_max)
+                     uint64_t hang_ns, size_t idle_max, bool is_urgent)
 {
     *pool = (struct thread_pool){.calls = calls,
                                  .owner = owner,
                                  .hang_ns = hang_ns,
                                  .idle_max = idle_max,
                                  .holder_count = 1};
-    threads_init_lock(&pool->lock);
+    if (is_urgent) {
+        threads_init_lock(&pool->lock);
+    } else {
+        (void)pthread_mutex_init(&pool->lock, NULL);
+    }
     int r = threads_init_condition(&pool->changed);
     if (r < 0) {
         (void)pthread_mutex_destroy(&pool->lock);

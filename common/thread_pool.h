@@ -60,9 +60,10 @@ struct thread_pool {
     struct thread_pool_slot slots[THREAD_POOL_SLOTS];
 };
 
-/* Returns 0, or -errno. `calls` and `owner` are borrowed until calls->free(). */
+/* Returns 0, or -errno. `calls` and `owner` are borrowed until calls->free(). `is_urgent`: the
+ * owner has a higher priority than the threads. */
 int thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *calls, void *owner,
-                     uint64_t hang_ns, size_t idle_max);
+                     uint64_t hang_ns, size_t idle_max, bool is_urgent);
 
 /* Starts a thread unless one is idle, or all slots have one. Leaves the lock meanwhile. Returns 0,
  * or -errno. */

@@ -192,7 +192,7 @@ int opener_new(uint64_t hang_ns, struct opener **ret)
     if (opener == NULL) {
         return -ENOMEM;
     }
-    int r = thread_pool_init(&opener->pool, &calls, opener, hang_ns, OPENER_THREADS);
+    int r = thread_pool_init(&opener->pool, &calls, opener, hang_ns, OPENER_THREADS, false);
     if (r < 0) {
         free(opener);
         return r;

@@ -387,7 +387,7 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
         return -ENOMEM;
     }
     (void)pthread_once(&memory_once, init_memory);
-    int r = thread_pool_init(&reader->pool, &calls, reader, hang_ns, IDLE_MAX);
+    int r = thread_pool_init(&reader->pool, &calls, reader, hang_ns, IDLE_MAX, true);
     if (r < 0) {
         free(reader);
         return r;
