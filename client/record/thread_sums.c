@@ -136,15 +136,11 @@ static void print_unread(const struct page *page, const struct thread_sums *sums
     }
     if (count > 0 && page_text_begin(&text)) {
         if (count == 1) {
-            (void)fputs("blocked_ms of the thread that has ended has the time from its waking",
-                        text.file);
+            (void)fputs("blocked_ms of the thread that had ended", text.file);
         } else {
-            (void)fprintf(text.file,
-                          "blocked_ms of the %" PRIu64
-                          " threads that have ended has the time from their waking",
-                          count);
+            (void)fprintf(text.file, "blocked_ms of the %" PRIu64 " threads that had ended", count);
         }
-        (void)fputs(" to a CPU, too\n", text.file);
+        (void)fputs(" has the ready time after each waking, too\n", text.file);
         page_text_end(&text, page, PAGE_PLAIN);
     }
 }

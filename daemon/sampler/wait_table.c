@@ -4,7 +4,8 @@
  * Nothing is made up. A thread of which no record tells is in a state that is assumed: blocked
  * since the start, until its first record shows what it was. Where records of a CPU were lost, any
  * thread that was on no CPU may have had that one meanwhile, and a thread that was on that one may
- * have left it: such a time is in no sum, and such a wait is counted and not handed out.
+ * have left it: such a time is in no sum, and such a wait is counted and not handed out. When a
+ * thread began or ended meanwhile, other records tell, as far as they can.
  *
  * Threads of the sampler run when a sample wakes them: so their switches are those behind a sample,
  * which hardly ever have one. Chance does not choose among them, and no estimate would be true.

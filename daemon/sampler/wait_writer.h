@@ -45,7 +45,8 @@ struct wait_writer {
 bool wait_writer_init(struct wait_writer *writer, const struct wait_writer_config *config);
 void wait_writer_done(struct wait_writer *writer);
 
-/* What the table asks, with a writer as `userdata`: wait_owner_fn, wait_describe_fn. */
+/* What the table asks, with a writer as `userdata`: wait_life_fn, wait_owner_fn,
+ * wait_describe_fn. */
 struct wait_life wait_writer_life(int32_t pid, int32_t tid, uint64_t time_ns, void *userdata);
 struct wait_owner wait_writer_owner(int32_t pid, uint64_t time_ns, void *userdata);
 void wait_writer_describe(struct thread_line *line, uint64_t time_ns, void *userdata);

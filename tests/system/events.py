@@ -4,8 +4,9 @@
 events.py PERIOD TRUTH DUMP: TRUTH is what known_events printed, DUMP what `profctl dump --json` did of a recording with
 the events page-faults and context-switches: of this PERIOD or, with 0, of a rate.
 """
-import json
 import sys
+
+from event_dump import read_dump
 
 FAULTS, SWITCHES = 1, 2
 FEW, MANY = 300, 700
@@ -23,26 +24,6 @@ def read_truth(path):
             else:
                 code[name] = tuple(int(word, 16) for word in words)
     return code
-
-
-def read_samples(path):
-    """All samples of the events, each with its own stack, and the books and the session."""
-    samples, stacks, data = [], {}, {}
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            record = json.loads(line)
-            if record["record"] == "data":
-                data[record["name"].partition(".")[2]] = record["value"]
-            if record["record"] != "sample":
-                continue
-            if "continuation_completion" in record:
-                stacks[record["continuation_completion"]] = record.get("user_stack", [])
-            if record.get("event", 0) > 0:
-                samples.append(record)
-    for sample in samples:
-        rest = stacks.get(sample.get("continuation"), [])
-        sample["stack"] = [int(word, 16) for word in sample.get("user_stack", []) + rest]
-    return samples, data
 
 
 def within(address, code):
@@ -113,7 +94,7 @@ def judge_books(books, period, samples):
 def main():
     period = int(sys.argv[1])
     truth = read_truth(sys.argv[2])
-    samples, data = read_samples(sys.argv[3])
+    samples, data, _ = read_dump(sys.argv[3])
     events = data["session"]["events"]
     assert [e["event"] for e in events] == ["cpu-clock", "page-faults", "context-switches"], events
     assert [e["asked"] for e in events] == [False, True, True], events

@@ -474,6 +474,17 @@ def judge_events(browser, profctl, maker, folder):
     faults = totals["page-faults"]["main"]
     expect(f"{faults:,} faults" in flames.text("range_text"), f"says {flames.text('range_text')}")
     expect("samples of page-faults" in flames.text("facts") and "CPU time" not in flames.text("details"), f"says {flames.text('facts')}")
+    # Waits of 1 ns each have no values of their own in the page.
+    recording = begin("/opt/app", "0badcafe00")
+    recording.data(SESSION, {"session": "s", "config": {"sample_period_ns": 1000000}, "events": EVENTS})
+    for number in range(3):
+        recording.time_ns = 10**12 + number * 10**6
+        recording.event(100, 1, 1, [address("parse")])
+    recording.write(maker, path)
+    subprocess.run([profctl, "flamegraph", path, "--event", "off-cpu", "-o", page], check=True)
+    for fragment in ("#by=none", "#by=none&range=0.001-0.002"):
+        flames.open(fragment)
+        expect_same(f"{fragment}: a wait of 1 ns a cell", flames.page.evaluate("heat.counts.reduce((sum, value) => sum + value, 0)"), 3)
     expect_same("problems of events", flames.page.problems(), [])
 
 

@@ -19,7 +19,7 @@ import time
 
 import members
 from sampler import Connection
-from wait_dump import read_dump
+from event_dump import read_dump
 
 UID, GID = 4711, 4712
 PROGRAM_S = 0.3

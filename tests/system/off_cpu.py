@@ -6,7 +6,7 @@ DUMP is `profctl dump --json` of a recording with off_cpu.
 """
 import sys
 
-from wait_dump import read_dump
+from event_dump import read_dump
 
 OFF_CPU, PREEMPTED = 1, 2
 WAITS_IN = {"nap": ["wait_in_nap"], "pipe": ["wait_in_nap", "wait_in_pipe"], "lock": ["wait_in_nap", "wait_for_lock"],

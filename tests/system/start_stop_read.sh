@@ -348,7 +348,8 @@ begin --comm busy -d 2
 # only lacks a CPU would get it while another thread waits for its lock, which a stopped one never does.
 if python3 - "$daemon_pid" <<'PYTHON'; then
 import ctypes, os, sys, time
-SEIZE, INTERRUPT, CONTINUE, DETACH, WALL, EPOLL_WAIT = 0x4206, 0x4207, 7, 17, 0x40000000, "232"
+SEIZE, INTERRUPT, CONTINUE, DETACH, WALL = 0x4206, 0x4207, 7, 17, 0x40000000
+WAITS = "232", "281", "441"  # epoll_wait(), epoll_pwait() and epoll_pwait2(), as the version of libsystemd has it
 ptrace = ctypes.CDLL(None, use_errno=True).ptrace
 ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 main = int(sys.argv[1])
@@ -360,7 +361,7 @@ while True:
     ask(INTERRUPT)
     os.waitpid(main, WALL)
     with open(f"/proc/{main}/syscall") as file:
-        if file.read().split()[0] == EPOLL_WAIT:
+        if file.read().split()[0] in WAITS:
             break
     ask(CONTINUE)
     time.sleep(0.01)

@@ -2,19 +2,20 @@
 """A program that knows its own waits, and what a recording says of them whose switch records were off for most of the time.
 
 switched_off.py nap: threads nap and work by turns, and note each moment at which they have a CPU; `napping` says that all
-do. At SIGUSR1 the first one ends, and `ended` says so; at SIGTERM all, and the moments are printed: `thread TID`, and of each
-moment a line `TIME_NS CPU_NS`.
+do. Until SIGUSR1 a brief thread begins ten times a second. Then the first one ends, and `ended` says so; at SIGTERM all, and
+the moments are printed: `thread TID`, and of each moment a line `TIME_NS CPU_NS`; `brief TID BEGIN_NS END_NS` of each brief one.
 
 switched_off.py judge TRUTH DUMP RATES: TRUTH is what the program printed, DUMP is `profctl dump --json` of a recording that
 began and ended meanwhile, RATES has a line `CPU SWITCHES_A_SECOND` for each CPU that was kept busy.
 """
 import bisect
+import os
 import signal
 import sys
 import threading
 import time
 
-from wait_dump import read_dump
+from event_dump import read_dump
 
 THREADS = 4
 NAP_S, WORK_NS = 0.015, 4_000_000
@@ -42,6 +43,43 @@ def nap(moments, stop):
         moments.append(now())
 
 
+class Brief:
+    """A thread that has gone soon; it began after begin_ns and ended before end_ns, which is 0 while it is there."""
+
+    def __init__(self):
+        self.begin_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        self.end_ns = 0
+        thread = threading.Thread(target=self.nap)
+        thread.start()
+        self.tid = thread.native_id
+
+    @staticmethod
+    def nap():
+        for _ in range(8):
+            time.sleep(NAP_S)  # short: no wait of its is written, unless others have the CPUs
+
+
+    def look(self):
+        if self.end_ns == 0 and not os.path.exists(f"/proc/self/task/{self.tid}"):
+            self.end_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def run_brief_ones():
+    briefs = []
+    count = 0
+    while signal.sigtimedwait({signal.SIGUSR1}, 2 * NAP_S) is None:
+        count += 1
+        if count % 3 == 0:
+            briefs.append(Brief())
+        for brief in briefs:
+            brief.look()
+    while any(brief.end_ns == 0 for brief in briefs):
+        time.sleep(0.01)
+        for brief in briefs:
+            brief.look()
+    return briefs
+
+
 def run():
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM})
     threads = []
@@ -53,7 +91,7 @@ def run():
     while not all(moments for _, moments, _ in threads):
         time.sleep(0.01)
     print("napping", flush=True)
-    signal.sigwait({signal.SIGUSR1})
+    briefs = run_brief_ones()
     threads[0][2].set()
     threads[0][0].join()
     print("ended", flush=True)
@@ -64,18 +102,22 @@ def run():
         print("thread", tid)
         for moment in moments:
             print(*moment)
+    for brief in briefs:
+        print("brief", brief.tid, brief.begin_ns, brief.end_ns)
 
 
 def read_truth(path):
-    threads = {}
+    threads, briefs = {}, {}
     with open(path, encoding="ascii") as file:
         for line in file:
             words = line.split()
             if words[0] == "thread":
                 threads[int(words[1])] = moments = []
+            elif words[0] == "brief":
+                briefs[int(words[1])] = (int(words[2]), int(words[3]))
             elif len(words) == 2:
                 moments.append(tuple(map(int, words)))
-    return threads
+    return threads, briefs
 
 
 def judge_samples(tid, moments, samples):
@@ -118,6 +160,22 @@ def judge_line(tid, moments, line, steal_ns):
     assert 0 < line["blocked_ns"] and off <= wall - least_ns + slack_ns, "waiting and blocked"
 
 
+def judge_briefs(briefs, lines, samples):
+    """Most of them begin, and many end, while no switch is recorded. A line may tell less than the thread's life, not more, and
+    a wait lies within it. Returns how many waits are written."""
+    told = {tid: lines[tid] for tid in briefs if tid in lines}
+    print(f"{len(told)} of {len(briefs)} brief threads have a line")
+    assert told, "no brief thread has a line"
+    for tid, line in told.items():
+        begin, end = briefs[tid]
+        assert begin <= line["boot_ts_ns"] and line["boot_ts_ns"] + line["wall_ns"] <= end, f"it lived from {begin} to {end}: {line}"
+    written = [sample for sample in samples if sample["tid"] in briefs]
+    for sample in written:
+        begin, end = briefs[sample["tid"]]
+        assert begin <= sample["time_ns"] <= end and sample["weight"] <= end - begin, f"it lived from {begin} to {end}: {sample}"
+    return len(written)
+
+
 def judge_books(books, rates):
     """A CPU that had more switches a second than may be recorded, on average, had them in one of the spans that are judged
     (a tenth of a second and more), and was switched off. So was one at least, or nothing was tried."""
@@ -139,7 +197,7 @@ def judge_books(books, rates):
 
 
 def judge(truth, dump, rates):
-    threads = read_truth(truth)
+    threads, briefs = read_truth(truth)
     samples, data, lines = read_dump(dump)
     lines = {line["tid"]: line for line in lines}
     with open(rates, encoding="ascii") as file:
@@ -149,8 +207,9 @@ def judge(truth, dump, rates):
     steal_ns = books["total"]["steal_ns"] + TICK_NS * len(books["cpus"])
     assert len(threads) == THREADS
     written = sum(judge_samples(tid, moments, samples) for tid, moments in threads.items())
-    print(f"{written} waits of these threads are written")
-    assert written > 0, "no wait is written, though each thread had long ones"
+    written += judge_briefs(briefs, lines, samples)
+    print(f"{written} waits of these threads are written, {len(samples)} of the program")
+    assert samples, "no wait is written, though each thread had long ones"
     for tid, moments in threads.items():
         judge_line(tid, moments, lines[tid], steal_ns)
     assert lines[next(iter(threads))]["source"] == "switches", "the thread that has ended was read at the end"

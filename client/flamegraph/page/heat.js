@@ -73,7 +73,7 @@ class HeatMap {
         recording.cpus.forEach(({ times, values }, number) => {
             for (let i = 0; i < times.length; i++) {
                 if (isCounted(cpus[number][i])) {
-                    counts[Math.floor(times[i] / this.cellUs)] += values === null ? 1 : values[i];
+                    counts[Math.floor(times[i] / this.cellUs)] += valueAt(values, i);
                 }
             }
         });
@@ -91,11 +91,12 @@ class HeatMap {
                     continue;
                 }
                 const endNs = 1000 * times[i];
-                const beginNs = endNs - values[i];
+                const lengthNs = valueAt(values, i);
+                const beginNs = endNs - lengthNs;
                 const first = Math.max(Math.floor(beginNs / cellNs), 0);
                 const last = Math.floor(endNs / cellNs);
                 if (first === last) {
-                    counts[first] += values[i];
+                    counts[first] += lengthNs;
                     continue;
                 }
                 counts[first] += (first + 1) * cellNs - beginNs;

@@ -260,11 +260,15 @@ function newSums(recording, length) {
     return recording.has_values ? new Float64Array(length) : new Uint32Array(length);
 }
 
-/* Adds to the sum of each stack what its samples from `begin` to `end` stand for, times `sign`; `values`
- * null: 1 each. */
+/* What a sample stands for; `values` null: 1 each. */
+function valueAt(values, i) {
+    return values === null ? 1 : values[i];
+}
+
+/* Adds to the sum of each stack what its samples from `begin` to `end` stand for, times `sign`. */
 function addSamples(sums, { stacks, values }, begin, end, sign) {
     for (let i = begin; i < end; i++) {
-        sums[stacks[i]] += values === null ? sign : sign * values[i];
+        sums[stacks[i]] += sign * valueAt(values, i);
     }
 }
 
@@ -287,7 +291,7 @@ function isOfWaits(recording) {
 /* Adds to the sum of each stack what its waits have in the range [from, to), in ns. */
 function addWaits(sums, { stacks, values }, times, [from, to]) {
     for (let i = lowerBound(times, from); i < times.length; i++) {
-        const begin = Math.max(1000 * times[i] - values[i], 1000 * from);
+        const begin = Math.max(1000 * times[i] - valueAt(values, i), 1000 * from);
         sums[stacks[i]] += Math.max(1000 * Math.min(times[i], to) - begin, 0);
     }
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `profctl dump --json` says of a recording with waits."""
+"""What `profctl dump --json` says of a recording with events beside the clock: waits are two of them."""
 import json
 
 
