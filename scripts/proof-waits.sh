@@ -3,7 +3,7 @@
 #
 # Proves what docs/session-config.md says of waits that are too many to be sampled one by one: that a recording costs no
 # more than `max_cost_percent` of a CPU, and that the estimate of their sum is within its stated error in 19 of 20 recordings. What
-# `record` and `report` state is two standard errors.
+# `record` and `report` state is `error_95_ns` of the books.
 # On each CPU two threads hand a byte to and fro, some 100,000 switches a second, without a profiler and with one. Prints for
 # each round
 #   switches/s   of all CPUs, while it records
@@ -66,8 +66,7 @@ round() {
     python3 - "$work/data" "$work/samples" "$rate" "$ns" "$alone_ns" "$own_ns" "$seconds" "$cpus" <<'PYTHON'
 import json, sys
 
-def show(counted, off, standard_error):
-    error = 2 * standard_error
+def show(counted, off, error):
     return f"{counted / 1e9:.3f} {off / 1e9:+.3f} {error / 1e9:.3f} {off / error if error else 0:+.2f}"
 
 blocked = 0
@@ -86,8 +85,8 @@ rate, each, alone, own, seconds, cpus = map(float, sys.argv[3:])
 # The threads' own CPUs are busy with them alone, but for the daemon.
 threads, daemon = 100 * rate * (each - alone) / 1e9 / cpus, 100 * own / 1e9 / seconds / cpus
 known = total["counted"] - total["short_ns"] - total["lost_ns"]
-print(f"{rate:.0f} {alone:.0f} {each:.0f} {threads:.1f} {daemon:.1f}", show(known, -total["unexplained"], total["standard_error_ns"]),
-      show(blocked, sum(weights) - blocked, sum(weight * weight for weight in weights) ** 0.5), total["received"], total["not_sampled"],
+print(f"{rate:.0f} {alone:.0f} {each:.0f} {threads:.1f} {daemon:.1f}", show(known, -total["unexplained"], total["error_95_ns"]),
+      show(blocked, sum(weights) - blocked, 2 * sum(weight * weight for weight in weights) ** 0.5), total["received"], total["not_sampled"],
       total['dropped'], f"{total['held_back_ns'] / 1e9:.1f}")
 PYTHON
 }

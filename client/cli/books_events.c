@@ -88,7 +88,7 @@ static void print_waits(FILE *file, const cJSON *event, const cJSON *total)
                   seconds(total, "counted"));
     if (number(total, "not_sampled") > 0) {
         (void)fprintf(file, ", by an estimate from some (off by up to %.3f s, 95 %%)",
-                      2 * seconds(total, "standard_error_ns"));
+                      seconds(total, "error_95_ns"));
     }
     if (number(total, "lost") > 0) {
         (void)fprintf(file, "; %" PRIu64 " not certain (%.3f s)", number(total, "lost"),

@@ -204,14 +204,14 @@ static void unfollowed_threads(const struct profile *profile, const struct summa
 static void estimated(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     char value[MEASURE_WORDS_BYTES];
-    uint64_t error_ns = sum_of(profile, "standard_error_ns");
+    uint64_t error_ns = sum_of(profile, "error_95_ns");
     (void)summary;
     if (sum_of(profile, "not_sampled") > 0 &&
         percent_of(error_ns, profile_total(profile)) > DOUBT_PERCENT) {
         (void)fprintf(file,
                       "waits were too many to record each: those that are stand for others, and "
                       "their sum over all tasks is off by up to %s (95 %%)",
-                      measure_words(&profile->event, 2 * error_ns, value));
+                      measure_words(&profile->event, error_ns, value));
     }
 }
 

@@ -8,6 +8,7 @@
 #include "books.h"
 
 #include "cleanup.h"
+#include "extremes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -57,6 +58,11 @@ static int64_t unexplained_of(const struct books_event *line, const struct books
     return (int64_t)(counted_of(line, period) - (line->weight + lost) * (period > 0 ? period : 1));
 }
 
+double books_error_95(const struct books_event *line)
+{
+    return 2 * sqrt(line->variance) + (double)line->largest_weight / 2;
+}
+
 static void print_event_counts(FILE *out, const struct books_event *line,
                                const struct books_event_name *name)
 {
@@ -75,9 +81,11 @@ static void print_event_counts(FILE *out, const struct books_event *line,
         (void)fprintf(out,
                       ",\"lost_ns\":%" PRIu64 ",\"short\":%" PRIu64 ",\"short_ns\":%" PRIu64
                       ",\"without_stack\":%" PRIu64 ",\"lost_samples\":%" PRIu64
-                      ",\"not_sampled\":%" PRIu64 ",\"standard_error_ns\":%.0f",
+                      ",\"not_sampled\":%" PRIu64 ",\"standard_error_ns\":%.0f"
+                      ",\"error_95_ns\":%.0f",
                       line->lost_weight, line->short_count, line->short_weight, line->bare,
-                      line->unread_count, line->thinned_count, sqrt(line->variance));
+                      line->unread_count, line->thinned_count, sqrt(line->variance),
+                      books_error_95(line));
     }
 }
 
@@ -103,6 +111,7 @@ static void add_event(struct books_event *total, const struct books_event *line)
     total->unread_count += line->unread_count;
     total->thinned_count += line->thinned_count;
     total->variance += line->variance;
+    total->largest_weight = max_u64(total->largest_weight, line->largest_weight);
 }
 
 /* The name stands in the config too; here it is a JSON string since names have no character that

@@ -12,6 +12,7 @@
  */
 #include "wait_table.h"
 
+#include "extremes.h"
 #include "tracked_threads.h"
 #include "wait_estimate.h"
 #include "wait_pool.h"
@@ -247,7 +248,9 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     bool is_sure = is_certain(table, thread);
     bool is_long = length_ns >= thread->long_ns;
     if (is_sure && !is_short && !is_long) {
-        counts->variance += (double)length_ns * (double)length_ns * (thread->period - 1);
+        const uint64_t others_ns = length_ns * (thread->period - 1);
+        counts->variance += (double)length_ns * (double)others_ns;
+        counts->largest_ns = max_u64(counts->largest_ns, others_ns);
     }
     if (is_sure && !is_short && !is_long && entry == NULL) {
         counts->thinned_count++;

@@ -32,6 +32,7 @@ struct wait_counts {
     /* Of the sum of what is handed out, if chance has one switch in so many sampled, in ns^2: by
      * the lengths of all waits, which are known. */
     double variance;
+    uint64_t largest_ns; /* the most that it depends on for one of them whether it is sampled */
 };
 
 struct wait_table;

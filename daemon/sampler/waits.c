@@ -395,6 +395,7 @@ void waits_count(const struct waits *waits, size_t cpu_index, size_t kind, struc
     line->unread_count = kind == WAIT_BLOCKED ? rings->lost_samples : 0;
     line->thinned_count = counts.thinned_count;
     line->variance = counts.variance;
+    line->largest_weight = counts.largest_ns;
     line->held_back_ns = rings->held_back_ns;
     line->enabled_ns = waits->enabled_ns + run_ns;
     line->running_ns = line->enabled_ns;

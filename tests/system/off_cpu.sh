@@ -71,7 +71,7 @@ hasty 5 '{"off_cpu": {"max_cost_percent": 100}}'
 expect_json "$WORK/books.json" \
     "${waits}['received'] < 6000 * len(d['value']['cpus']) + (${waits}['received'] + ${waits}['not_sampled']) / 5 and ${waits}['not_sampled'] > 0" \
     "too many are sampled"
-expect_json "$WORK/books.json" "0 < ${waits}['standard_error_ns'] and abs(${waits}['unexplained']) < 6 * ${waits}['standard_error_ns']" \
+expect_json "$WORK/books.json" "0 < ${waits}['standard_error_ns'] and abs(${waits}['unexplained']) < 3 * ${waits}['error_95_ns']" \
     "the sum is further off than it is said to be"
 
 echo "== the whole machine"

@@ -549,12 +549,12 @@ TEST(doubts_waits_by_their_own_books)
         const char *total;
         const char *expected;
     } cases[] = {
-        {"\"held_back_ns\":9,\"not_sampled\":0,\"standard_error_ns\":0", ""},
-        {"\"held_back_ns\":0,\"not_sampled\":8,\"standard_error_ns\":24000000", ""},
-        {"\"held_back_ns\":0,\"not_sampled\":8,\"standard_error_ns\":26000000",
+        {"\"held_back_ns\":9,\"not_sampled\":0,\"error_95_ns\":0", ""},
+        {"\"held_back_ns\":0,\"not_sampled\":8,\"error_95_ns\":24000000", ""},
+        {"\"held_back_ns\":0,\"not_sampled\":8,\"error_95_ns\":26000000",
          "waits were too many to record each: those that are stand for others, and their sum "
-         "over all tasks is off by up to 52.000 ms (95 %)\n"},
-        {"\"held_back_ns\":100,\"not_sampled\":0,\"standard_error_ns\":0",
+         "over all tasks is off by up to 26.000 ms (95 %)\n"},
+        {"\"held_back_ns\":100,\"not_sampled\":0,\"error_95_ns\":0",
          "switches came too fast to be recorded in 10.0 % of the time; waits then are not certain, "
          "and have no sample\n"},
     };

@@ -713,6 +713,7 @@ STORY(lets_long_waits_stand_for_themselves)
     assert_int_equal(counts.thinned_ns, 50);
     assert_int_equal(counts.long_count, 1);
     assert_true(counts.variance == 50 * 50 * (7 - 1)); /* of the one that is not long */
+    assert_int_equal(counts.largest_ns, 50 * (7 - 1));
 }
 
 STORY(lets_each_wait_of_the_sampler_stand_for_itself)

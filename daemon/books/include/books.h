@@ -41,11 +41,12 @@ struct books_event {
     uint64_t lost_weight; /* `lost` is how many waits were not certain */
     uint64_t short_count; /* waits that are summed alone */
     uint64_t short_weight;
-    uint64_t bare;          /* received without a sample of their beginning */
-    uint64_t unread_count;  /* samples of a beginning that did not fit in the ring */
-    uint64_t thinned_count; /* that others stand for: `weight` is an estimate, and `unexplained`
-                             * what it is off by */
-    double variance;        /* of the estimate, by what it was made of */
+    uint64_t bare;           /* received without a sample of their beginning */
+    uint64_t unread_count;   /* samples of a beginning that did not fit in the ring */
+    uint64_t thinned_count;  /* that others stand for: `weight` is an estimate, and `unexplained`
+                              * what it is off by */
+    double variance;         /* of the estimate, by what it was made of */
+    uint64_t largest_weight; /* the most that one of them stands for, if it is sampled */
 };
 
 struct books_cpu {
@@ -91,6 +92,12 @@ struct books {
 /* running_ns / period_ns, rounded to the nearest tick, less `held`. */
 uint64_t books_expected(const struct books *books, const struct books_cpu *cpu);
 int64_t books_unexplained(const struct books *books, const struct books_cpu *cpu);
+
+/* By how much 19 of 20 estimates of `weight` are off at the most. Two standard errors are that
+ * where many waits are alike. Where one rare wait decides, which is sampled or is not, the estimate
+ * is off by nearly all that it would stand for: half of that more is enough, whatever the lengths
+ * and however many there are of each. */
+double books_error_95(const struct books_event *line);
 
 /* The JSON object of docs/trace-format.md, one line. Returned: free(). NULL when there is no
  * memory. */
