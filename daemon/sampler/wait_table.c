@@ -522,6 +522,20 @@ void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind)
     cpu->is_blind = is_blind;
 }
 
+void wait_table_settle(struct wait_table *table, uint64_t time_ns)
+{
+    for (uint32_t i = 1; i < table->threads.end && table->losses > 0; i++) {
+        struct tracked *thread = &table->threads.all[i];
+        if (thread->state == STATE_ENDED || is_certain(table, thread)) {
+            continue;
+        }
+        const uint64_t to_ns = life_of(table, thread->pid, thread->tid, thread->since_ns).to_ns;
+        if (to_ns <= time_ns) {
+            end_thread(table, thread, max_u64(to_ns, thread->since_ns));
+        }
+    }
+}
+
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last)
 {
     struct tracked *thread = meet(table, reading->pid, reading->tid, reading->at_ns);

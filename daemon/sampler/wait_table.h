@@ -108,6 +108,9 @@ void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, ui
 /* Records of a CPU are missing from now on or, with false, up to now: any thread that is on no CPU
  * may have that one meanwhile. */
 void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind);
+/* Ends each thread whose end only other records told, up to a time: they remember it for a second.
+ * All records of switches up to that time have been taken. */
+void wait_table_settle(struct wait_table *table, uint64_t time_ns);
 /* What /proc said of a thread, as the run began or, with `is_last`, as it ends. */
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last);
 

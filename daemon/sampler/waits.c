@@ -19,7 +19,8 @@
 
 #include <stdlib.h>
 
-#define OWN_SAMPLES_MAX 16384 /* of which the cost of one is made out */
+#define SETTLE_NS       UINT64_C(250000000) /* ends are remembered for longer */
+#define OWN_SAMPLES_MAX 16384               /* of which the cost of one is made out */
 
 struct waits_cpu {
     struct switch_rings rings;
@@ -42,6 +43,7 @@ struct waits {
     uint64_t sample_count; /* and for how many samples of them, lately */
     uint64_t started_ns;
     uint64_t enabled_ns; /* of the runs that are over */
+    uint64_t settled_ns; /* when ends of threads were last asked for */
     bool is_running;
     struct waits_cpu cpus[];
 };
@@ -334,8 +336,18 @@ static void tell_long(struct waits *waits, size_t cpu_index)
     cpu->long_count = count;
 }
 
+/* A thread that ends while switch records are missing is known for a second. */
+static void settle(struct waits *waits, uint64_t time_ns)
+{
+    if (time_ns >= waits->settled_ns + SETTLE_NS) {
+        wait_table_settle(waits->table, time_ns);
+        waits->settled_ns = time_ns;
+    }
+}
+
 void waits_adapt(struct waits *waits, uint64_t time_ns)
 {
+    settle(waits, time_ns);
     const uint64_t records_ns = waits->switch_count * WAIT_RATE_SWITCH_OWN_NS;
     const uint64_t samples_ns = waits->own_ns > records_ns ? waits->own_ns - records_ns : 0;
     bool is_due = false;

@@ -29,13 +29,17 @@ static void describe(struct thread_line *line, uint64_t time_ns, void *userdata)
     line->wanted = 1;
 }
 
-/* Of pid 600: a thread that began at 1500 and ended at 1700; of others nothing is known. */
+static bool is_forgotten;
+
+/* Of pid 600, until it is forgotten: a thread that began at 1500 and ended at 1700; of others
+ * nothing is known. */
 static struct wait_life life_of_pid(int32_t pid, int32_t tid, uint64_t time_ns, void *userdata)
 {
     (void)tid;
     (void)time_ns;
     (void)userdata;
-    return pid == 600 ? (struct wait_life){1500, 1700} : (struct wait_life){0, UINT64_MAX};
+    return pid == 600 && !is_forgotten ? (struct wait_life){1500, 1700}
+                                       : (struct wait_life){0, UINT64_MAX};
 }
 
 static struct wait_table *make(uint64_t min_wait_ns)
@@ -687,6 +691,24 @@ STORY(takes_beginnings_and_ends_from_others_where_records_are_missing)
     assert_int_equal(line_of(table, 601).boot_ts_ns, 1500);
     expect_line(table, 701, 650, 0, 0, 0);
     assert_int_equal(line_of(table, 701).boot_ts_ns, START);
+}
+
+/* What ended more than a second before the stop is no longer known by then. */
+STORY(remembers_ends_that_others_tell_of)
+{
+    struct wait_table *table = *state;
+    lose(table, 0);
+    wait_table_in(table, 0, 600, 601, 1600);
+    lose(table, 0);
+    wait_table_settle(table, 1650);
+    uint32_t place = 0;
+    struct thread_line line;
+    assert_false(wait_table_line(table, &place, &line));
+    wait_table_settle(table, 1800);
+    is_forgotten = true;
+    wait_table_stop(table, 5000, 4990);
+    is_forgotten = false;
+    expect_line(table, 601, 200, 0, 0, 0);
 }
 
 STORY(lets_long_waits_stand_for_themselves)
