@@ -4,7 +4,7 @@
 /*
  * The places of the threads that a wait_table follows, found by their tids. Bounded: they are
  * shared among accounts (quota.h). What a thread does is not decided here. Pure; belongs to the
- * collector thread; of wait_table.c only.
+ * collector thread; of wait_lives.h and wait_table.c only.
  */
 
 #include "capacity.h"

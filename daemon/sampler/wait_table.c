@@ -13,29 +13,10 @@
 #include "wait_table.h"
 
 #include "extremes.h"
-#include "tracked_threads.h"
 #include "wait_estimate.h"
-#include "wait_pool.h"
+#include "wait_lives.h"
 
 #include <stdlib.h>
-
-struct cpu {
-    bool is_blind;    /* its records are missing now */
-    uint32_t running; /* the thread that was switched to last; 0: none */
-    uint64_t losses;
-    struct wait_counts counts[WAIT_KINDS];
-};
-
-struct wait_table {
-    struct wait_table_config config;
-    struct tracked_threads threads;
-    struct wait_pool *waits;
-    uint64_t losses; /* of all CPUs */
-    size_t blind_count;
-    uint64_t start_ns;
-    bool is_running;
-    struct cpu cpus[];
-};
 
 struct wait_table *wait_table_new(const struct wait_table_config *config)
 {
@@ -79,155 +60,6 @@ bool wait_table_resolve(struct wait_table *table, uint64_t ticket, const struct 
     return wait_pool_resolve(table->waits, ticket, origin);
 }
 
-/* ---- threads ---- */
-
-static uint64_t losses_of(const struct wait_table *table, const struct tracked *thread)
-{
-    return thread->state == STATE_RUNNING ? table->cpus[thread->cpu_index].losses : table->losses;
-}
-
-/* Whether nothing that was lost can have changed the thread's state. */
-static bool is_certain(const struct wait_table *table, const struct tracked *thread)
-{
-    return thread->losses == losses_of(table, thread);
-}
-
-static uint64_t *sum_of(struct thread_sums *sums, enum thread_state state)
-{
-    switch (state) {
-    case STATE_RUNNING:
-        return &sums->running_ns;
-    case STATE_BLOCKED:
-    case STATE_ASSUMED:
-        return &sums->blocked_ns;
-    case STATE_PREEMPTED:
-    case STATE_NEW:
-        return &sums->preempted_ns;
-    case STATE_ENDED:
-        break;
-    }
-    return NULL;
-}
-
-/* The sums, with what has passed of the state that it is in. */
-static struct thread_sums sums_at(const struct wait_table *table, const struct tracked *thread,
-                                  uint64_t time_ns)
-{
-    struct thread_sums sums = thread->run.sums;
-    uint64_t *sum = sum_of(&sums, thread->state);
-    if (sum != NULL && time_ns > thread->since_ns && is_certain(table, thread)) {
-        *sum += time_ns - thread->since_ns;
-    }
-    return sums;
-}
-
-/* Records come from a moment before the run begins. */
-static uint64_t within_run(const struct wait_table *table, uint64_t time_ns)
-{
-    return time_ns < table->start_ns ? table->start_ns : time_ns;
-}
-
-static void enter_state(struct wait_table *table, struct tracked *thread, enum thread_state state,
-                        uint64_t time_ns)
-{
-    time_ns = within_run(table, time_ns);
-    thread->run.sums = sums_at(table, thread, time_ns);
-    thread->state = state;
-    thread->since_ns = time_ns;
-    thread->losses = losses_of(table, thread);
-    if (table->blind_count > 0 && state != STATE_RUNNING) {
-        thread->losses = UINT64_MAX;
-    }
-}
-
-/* The first record of a thread shows that it had a CPU since the run began: so it was, too, when
- * /proc was read. */
-static void correct_assumption(struct tracked *thread, size_t cpu_index)
-{
-    struct thread_run *run = &thread->run;
-    thread->state = STATE_RUNNING;
-    thread->cpu_index = (uint32_t)cpu_index;
-    thread->losses = 0; /* the caller has seen that there were none */
-    if (run->has_first) {
-        run->first_sums = (struct thread_sums){.running_ns = run->first.at_ns - thread->since_ns};
-    }
-}
-
-/* What is assumed is so since the run began, when nothing had been lost. */
-static void begin_run(struct wait_table *table, struct tracked *thread, enum thread_state state,
-                      uint64_t time_ns)
-{
-    thread->run = (struct thread_run){.from_ns = time_ns};
-    thread->state = state;
-    thread->since_ns = time_ns;
-    thread->wait = 0;
-    thread->is_there = false;
-    thread->period = 1;
-    thread->long_ns = 0;
-    thread->losses = state == STATE_ASSUMED ? 0 : table->losses;
-    if (table->blind_count > 0 && state != STATE_ASSUMED) {
-        thread->losses = UINT64_MAX;
-    }
-}
-
-static struct tracked *add_thread(struct wait_table *table, int32_t pid, int32_t tid,
-                                  enum thread_state state, uint64_t time_ns)
-{
-    const struct wait_owner owner = table->config.owner(pid, time_ns, table->config.userdata);
-    struct tracked *thread = tracked_threads_add(&table->threads, owner.account, pid, tid);
-    if (thread != NULL) {
-        thread->is_sampler = owner.is_sampler;
-        begin_run(table, thread, state, within_run(table, time_ns));
-    }
-    return thread;
-}
-
-/* A run of the thread is over. */
-static void close_run(struct wait_table *table, struct tracked *thread, uint64_t time_ns)
-{
-    struct thread_run *run = &thread->run;
-    run->sums = sums_at(table, thread, time_ns);
-    run->to_ns = time_ns;
-    if (run->is_seen || run->has_first) {
-        thread_line_add(&thread->line, run);
-        table->config.describe(&thread->line, time_ns, table->config.userdata);
-    }
-}
-
-/* The thread has gone; its line stays while there is room. */
-static void end_thread(struct wait_table *table, struct tracked *thread, uint64_t time_ns)
-{
-    if (thread->wait != 0) {
-        wait_pool_drop(table->waits, wait_pool_get(table->waits, thread->wait), 0);
-        thread->wait = 0;
-    }
-    close_run(table, thread, time_ns);
-    thread->state = STATE_ENDED;
-    tracked_threads_end(&table->threads, thread);
-}
-
-/* Another has the tid of a thread, which may have ended unseen: when, is not known. */
-static void replace_thread(struct wait_table *table, struct tracked *thread, uint64_t time_ns)
-{
-    if (thread->state != STATE_ENDED) {
-        thread->losses = UINT64_MAX;
-        end_thread(table, thread, time_ns);
-    }
-    tracked_threads_unlink(&table->threads, thread);
-}
-
-/* The thread of a tid. One of another process had the tid before, and has gone unseen. */
-static struct tracked *find_thread(struct wait_table *table, int32_t pid, int32_t tid,
-                                   uint64_t time_ns)
-{
-    struct tracked *thread = tracked_threads_find(&table->threads, tid);
-    if (thread != NULL && thread->pid != pid) {
-        replace_thread(table, thread, time_ns);
-        thread = NULL;
-    }
-    return thread;
-}
-
 /* Counts a wait that is over, and has it handed out if that is due. */
 static void end_wait(struct wait_table *table, struct tracked *thread, size_t cpu_index,
                      enum wait_kind kind, uint64_t time_ns)
@@ -245,7 +77,7 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     }
     counts->counted_ns += length_ns;
     bool is_short = length_ns < table->config.min_wait_ns;
-    bool is_sure = is_certain(table, thread);
+    bool is_sure = wait_lives_is_certain(table, thread);
     bool is_long = length_ns >= thread->long_ns;
     if (is_sure && !is_short && !is_long) {
         const uint64_t others_ns = length_ns * (thread->period - 1);
@@ -284,44 +116,6 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     wait_pool_end(table->waits, entry, cpu_index);
 }
 
-static struct wait_life life_of(const struct wait_table *table, int32_t pid, int32_t tid,
-                                uint64_t time_ns)
-{
-    return table->config.life(pid, tid, time_ns, table->config.userdata);
-}
-
-/* A thread of which no record told is there since the run began or, where its beginning may have
- * been lost, since other records say that it is. */
-static uint64_t assume_begin(const struct wait_table *table, int32_t pid, int32_t tid,
-                             uint64_t time_ns)
-{
-    const uint64_t from_ns = table->losses > 0 ? life_of(table, pid, tid, time_ns).from_ns : 0;
-    return from_ns > table->start_ns && from_ns <= time_ns ? from_ns : table->start_ns;
-}
-
-/* One that is not there at the end ended when other records say so, else after the last moment at
- * which anything is known of it. */
-static uint64_t assume_end(const struct wait_table *table, const struct tracked *thread,
-                           uint64_t stop_ns)
-{
-    const uint64_t to_ns = life_of(table, thread->pid, thread->tid, thread->since_ns).to_ns;
-    const uint64_t end_ns = to_ns == UINT64_MAX ? thread->since_ns : to_ns;
-    return end_ns < thread->since_ns ? thread->since_ns : end_ns < stop_ns ? end_ns : stop_ns;
-}
-
-/* The thread that a record tells of; NULL: there is no place for it, or it has ended. */
-static struct tracked *meet(struct wait_table *table, int32_t pid, int32_t tid, uint64_t time_ns)
-{
-    if (tid <= 0 || !table->is_running) {
-        return NULL;
-    }
-    struct tracked *thread = find_thread(table, pid, tid, time_ns);
-    if (thread == NULL) {
-        return add_thread(table, pid, tid, STATE_ASSUMED, assume_begin(table, pid, tid, time_ns));
-    }
-    return thread->state == STATE_ENDED ? NULL : thread;
-}
-
 /* The thread that a CPU was switched to last, whatever became of it; NULL: none. */
 static struct tracked *last_on(struct wait_table *table, size_t cpu_index)
 {
@@ -345,7 +139,7 @@ static struct tracked *running_on(struct wait_table *table, size_t cpu_index)
 static struct tracked *find_ended_leader(struct wait_table *table, int32_t pid, uint64_t time_ns)
 {
     struct tracked *leader =
-        pid > 0 && table->is_running ? find_thread(table, pid, pid, time_ns) : NULL;
+        pid > 0 && table->is_running ? wait_lives_find(table, pid, pid, time_ns) : NULL;
     return leader != NULL && leader->state == STATE_ENDED ? leader : NULL;
 }
 
@@ -358,10 +152,10 @@ static struct tracked *succeed_leader(struct wait_table *table, struct tracked *
     const int32_t pid = leader->pid;
     struct tracked *before = last_on(table, cpu_index);
     if (before != NULL && before->pid == pid && before->state != STATE_ENDED) {
-        end_thread(table, before, time_ns);
+        wait_lives_end(table, before, time_ns);
     }
     tracked_threads_unlink(&table->threads, leader);
-    struct tracked *thread = add_thread(table, pid, pid, STATE_RUNNING, time_ns);
+    struct tracked *thread = wait_lives_add(table, pid, pid, STATE_RUNNING, time_ns);
     if (thread != NULL) {
         thread->run.is_seen = true;
         thread->cpu_index = (uint32_t)cpu_index;
@@ -379,7 +173,7 @@ static bool is_dead_leader(struct wait_table *table, size_t cpu_index, const str
         return false;
     }
     const struct tracked *last = last_on(table, cpu_index);
-    return is_certain(table, thread) && last != NULL && last->state == STATE_ENDED &&
+    return wait_lives_is_certain(table, thread) && last != NULL && last->state == STATE_ENDED &&
            last->pid == thread->pid && last->tid == last->pid;
 }
 
@@ -389,7 +183,7 @@ static bool is_dead_leader(struct wait_table *table, size_t cpu_index, const str
 static struct tracked *meet_leaving(struct wait_table *table, size_t cpu_index,
                                     const struct wait_switch *away)
 {
-    struct tracked *thread = meet(table, away->pid, away->tid, away->time_ns);
+    struct tracked *thread = wait_lives_meet(table, away->pid, away->tid, away->time_ns);
     if (thread != NULL && is_dead_leader(table, cpu_index, thread)) {
         return NULL;
     }
@@ -398,8 +192,8 @@ static struct tracked *meet_leaving(struct wait_table *table, size_t cpu_index,
     }
     struct tracked *leader = find_ended_leader(table, away->pid, away->time_ns);
     const struct tracked *before = running_on(table, cpu_index);
-    const bool executes =
-        leader != NULL && before != NULL && before->pid == away->pid && is_certain(table, before);
+    const bool executes = leader != NULL && before != NULL && before->pid == away->pid &&
+                          wait_lives_is_certain(table, before);
     return executes ? succeed_leader(table, leader, cpu_index, away->time_ns) : NULL;
 }
 
@@ -411,8 +205,8 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
         wait_table_cancel(table, away->ticket);
         return;
     }
-    if (thread->state == STATE_ASSUMED && is_certain(table, thread)) {
-        correct_assumption(thread, cpu_index);
+    if (thread->state == STATE_ASSUMED && wait_lives_is_certain(table, thread)) {
+        wait_lives_correct(thread, cpu_index);
     } else if (thread->state != STATE_RUNNING || thread->cpu_index != cpu_index) {
         thread->losses = UINT64_MAX; /* the switch to it was lost */
     }
@@ -421,8 +215,8 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
         thread->wait = 0;
     }
     thread->run.is_seen = true;
-    enter_state(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
-                away->time_ns);
+    wait_lives_enter(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
+                     away->time_ns);
     thread->period = away->period;
     thread->long_ns = thread->is_sampler ? 0 : away->long_ns;
     thread->line.voluntary += away->kind == WAIT_BLOCKED;
@@ -458,7 +252,7 @@ static void replace_running(struct wait_table *table, size_t cpu_index,
 void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
                    uint64_t time_ns)
 {
-    struct tracked *thread = meet(table, pid, tid, time_ns);
+    struct tracked *thread = wait_lives_meet(table, pid, tid, time_ns);
     if (thread == NULL) {
         return;
     }
@@ -468,7 +262,7 @@ void wait_table_in(struct wait_table *table, size_t cpu_index, int32_t pid, int3
     replace_running(table, cpu_index, thread);
     end_open_wait(table, thread, cpu_index, time_ns);
     thread->run.is_seen = true;
-    enter_state(table, thread, STATE_RUNNING, time_ns);
+    wait_lives_enter(table, thread, STATE_RUNNING, time_ns);
     thread->cpu_index = (uint32_t)cpu_index;
     thread->losses = table->cpus[cpu_index].losses;
 }
@@ -478,11 +272,11 @@ void wait_table_fork(struct wait_table *table, int32_t pid, int32_t tid, uint64_
     if (tid <= 0 || !table->is_running) {
         return;
     }
-    struct tracked *thread = find_thread(table, pid, tid, time_ns);
+    struct tracked *thread = wait_lives_find(table, pid, tid, time_ns);
     if (thread != NULL) {
-        replace_thread(table, thread, time_ns);
+        wait_lives_replace(table, thread, time_ns);
     }
-    thread = add_thread(table, pid, tid, STATE_NEW, time_ns);
+    thread = wait_lives_add(table, pid, tid, STATE_NEW, time_ns);
     if (thread != NULL) {
         thread->run.is_seen = true;
         thread->run.has_first = true;
@@ -493,15 +287,15 @@ void wait_table_fork(struct wait_table *table, int32_t pid, int32_t tid, uint64_
 void wait_table_exit(struct wait_table *table, size_t cpu_index, int32_t pid, int32_t tid,
                      uint64_t time_ns)
 {
-    struct tracked *thread = meet(table, pid, tid, time_ns);
+    struct tracked *thread = wait_lives_meet(table, pid, tid, time_ns);
     if (thread == NULL) {
         return;
     }
-    if (thread->state == STATE_ASSUMED && is_certain(table, thread)) {
-        correct_assumption(thread, cpu_index);
+    if (thread->state == STATE_ASSUMED && wait_lives_is_certain(table, thread)) {
+        wait_lives_correct(thread, cpu_index);
     }
     thread->run.is_seen = true;
-    end_thread(table, thread, time_ns);
+    wait_lives_end(table, thread, time_ns);
 }
 
 void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, uint64_t time_ns)
@@ -514,7 +308,7 @@ void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, ui
 
 void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind)
 {
-    struct cpu *cpu = &table->cpus[cpu_index];
+    struct wait_cpu *cpu = &table->cpus[cpu_index];
     table->losses++;
     cpu->losses++;
     table->blind_count += (size_t)is_blind;
@@ -526,19 +320,19 @@ void wait_table_settle(struct wait_table *table, uint64_t time_ns)
 {
     for (uint32_t i = 1; i < table->threads.end && table->losses > 0; i++) {
         struct tracked *thread = &table->threads.all[i];
-        if (thread->state == STATE_ENDED || is_certain(table, thread)) {
+        if (thread->state == STATE_ENDED || wait_lives_is_certain(table, thread)) {
             continue;
         }
-        const uint64_t to_ns = life_of(table, thread->pid, thread->tid, thread->since_ns).to_ns;
+        const uint64_t to_ns = wait_lives_told_end(table, thread);
         if (to_ns <= time_ns) {
-            end_thread(table, thread, max_u64(to_ns, thread->since_ns));
+            wait_lives_end(table, thread, max_u64(to_ns, thread->since_ns));
         }
     }
 }
 
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last)
 {
-    struct tracked *thread = meet(table, reading->pid, reading->tid, reading->at_ns);
+    struct tracked *thread = wait_lives_meet(table, reading->pid, reading->tid, reading->at_ns);
     if (thread == NULL) {
         return;
     }
@@ -547,7 +341,7 @@ void wait_table_read(struct wait_table *table, const struct thread_reading *read
     if (thread->state != STATE_ASSUMED && reading->at_ns < thread->since_ns) {
         return; /* it comes too late: records of a later time were taken */
     }
-    struct thread_sums sums = sums_at(table, thread, reading->at_ns);
+    struct thread_sums sums = wait_lives_sums(table, thread, reading->at_ns);
     if (!is_last && !run->has_first) {
         run->has_first = true;
         run->first = *reading;
@@ -575,7 +369,7 @@ void wait_table_start(struct wait_table *table, uint64_t time_ns)
     for (uint32_t i = 1; i < table->threads.end; i++) {
         struct tracked *thread = &table->threads.all[i];
         if (thread->state != STATE_ENDED) {
-            begin_run(table, thread, STATE_ASSUMED, time_ns);
+            wait_lives_begin_run(table, thread, STATE_ASSUMED, time_ns);
         } else if (thread->is_hashed) {
             /* Another may have got the tid in the pause. */
             tracked_threads_unlink(&table->threads, thread);
@@ -596,15 +390,15 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_n
         uint64_t end_ns = time_ns;
         if (!thread->is_there && thread->since_ns < read_ns && read_ns != UINT64_MAX) {
             thread->losses = UINT64_MAX;
-            end_ns = assume_end(table, thread, time_ns);
+            end_ns = wait_lives_assume_end(table, thread, time_ns);
         }
         if (never_ran) {
-            thread->losses = losses_of(table, thread); /* whatever was lost */
+            thread->losses = wait_lives_losses(table, thread); /* whatever was lost */
         }
         if (run->is_seen || never_ran) {
             end_open_wait(table, thread, thread->cpu_index, end_ns);
         }
-        close_run(table, thread, end_ns);
+        wait_lives_close_run(table, thread, end_ns);
     }
     table->is_running = false;
 }
