@@ -127,6 +127,7 @@ unit_test(row_bounds symbolize)
 unit_test(cfi_oracle symbolize pkg::elf pkg::dw)
 foreach(test cfi_oracle row_bounds)
     target_compile_definitions(test_${test} PRIVATE TRUTH_DIR="${CMAKE_BINARY_DIR}/bin/truth")
+    add_dependencies(test_${test} truth_programs) # also where these tests alone are built
 endforeach()
 unit_test(debug_frame symbolize pkg::zlib)
 unit_test(dwarf_cfa symbolize)
