@@ -100,9 +100,9 @@ class Build:
 
     def add_test(self, test):
         """Ends the program when the test fails as it is."""
-        trace = subprocess.run([*self.links[test], "-Wl,--trace,--trace"], cwd=self.folder, check=True,
-                               capture_output=True, text=True).stdout
-        # A library's member, as (LIBRARY)OBJECT.
+        trace = subprocess.run([*self.links[test], "-fuse-ld=bfd", "-Wl,--trace,--trace"], cwd=self.folder,
+                               check=True, capture_output=True, text=True).stdout
+        # A library's member, as GNU ld prints it: (LIBRARY)OBJECT.
         members = re.findall(r"^\((.*)\)(.*\.c\.o)$", trace, re.MULTILINE)
         began = time.monotonic()
         status = run([f"{self.folder}/bin/{test}"], f"{self.folder}/tests")
