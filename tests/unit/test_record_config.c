@@ -172,6 +172,24 @@ TEST(refuses_what_the_daemon_would)
     }
 }
 
+TEST(takes_a_least_wait_with_its_unit_alone)
+{
+    static const struct {
+        const char *value;
+        uint64_t min_wait_us; /* 0: it is refused */
+    } cases[] = {
+        {"5us", 5}, {"1ms", 1000}, {"0.5s", 500000}, {"10s", 10000000}, {"5", 0},   {"0.001", 0},
+        {"", 0},    {"us", 0},     {"0us", 0},       {"0.1us", 0},      {"11s", 0}, {"5 us", 0},
+    };
+    static const struct verb_option option = OPTION_MIN_WAIT;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t min_wait_us = 0;
+        int status = option.take(&line, &option, cases[i].value, &min_wait_us);
+        assert_int_equal(status, cases[i].min_wait_us > 0 ? EXIT_DONE : EXIT_WRONG_USAGE);
+        assert_int_equal(min_wait_us, cases[i].min_wait_us);
+    }
+}
+
 TEST(refuses_a_file_that_is_no_object)
 {
     static const char *const cases[] = {"", "[]", "1", "{", "{} {}"};
