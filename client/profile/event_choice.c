@@ -170,6 +170,16 @@ static struct session_event *find_event(struct profile *profile,
     return r < 0 ? NULL : take_ptr(events);
 }
 
+static bool has_waits(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->event_count; i++) {
+        if (profile_event_is_of_waits(profile->event_names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int refuse(const struct profile *profile, const char *wanted, struct fault *reterr)
 {
     char text[sizeof reterr->text] = "";
@@ -186,10 +196,14 @@ static int refuse(const struct profile *profile, const char *wanted, struct faul
                        input->damaged ? "is damaged at" : "ends within the record at",
                        input->size_bytes);
     }
-    const bool is_wait =
-        strcmp(wanted, PROFILE_EVENT_OFF_CPU) == 0 || strcmp(wanted, PROFILE_EVENT_PREEMPTED) == 0;
-    return fault_set(reterr, ESRCH, "the recording has no event '%s'; it has %s%s%s", wanted, text,
-                     is_wait ? ": record --wall records what threads wait for" : "", cut);
+    const char *where = has_waits(profile) ? profile_event_where(wanted) : NULL;
+    if (where != NULL) {
+        return fault_set(reterr, ESRCH, "the recording has no event '%s': %s", wanted, where);
+    }
+    return fault_set(
+        reterr, ESRCH, "the recording has no event '%s'; it has %s%s%s", wanted, text,
+        profile_event_is_of_waits(wanted) ? ": record --wall records what threads wait for" : "",
+        cut);
 }
 
 /* The value of a sample, of one of these sessions; 0: it is of another event. */

@@ -63,6 +63,21 @@ const char *profile_event_state(const struct profile_event *event)
                                                                : "blocked";
 }
 
+const char *profile_event_where(const char *state)
+{
+    return strcmp(state, "blocked") == 0 ? "off-cpu has the time that threads are blocked"
+           : strcmp(state, "ready") == 0
+               ? "preempted has a part of the ready time, and off-cpu the rest, after each waking; "
+                 "report --threads has all of it"
+               : NULL;
+}
+
+bool profile_event_is_of_waits(const char *wanted)
+{
+    return strcmp(wanted, PROFILE_EVENT_OFF_CPU) == 0 ||
+           strcmp(wanted, PROFILE_EVENT_PREEMPTED) == 0 || profile_event_where(wanted) != NULL;
+}
+
 /* Wherever they are counted, in programs or in the kernel. */
 static bool counts_switches(const char *name)
 {

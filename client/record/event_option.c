@@ -99,6 +99,18 @@ static int judge(const struct command_line *line, const char *value, const cJSON
                                  : options_refuse(line, "-e '%s' %s", value, fault.text);
 }
 
+/* By the events of waits, or by the states of threads, which are none. */
+static bool is_of_waits(const char *name)
+{
+    static const char *const names[] = {"off-cpu", "preempted", "blocked", "ready"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int add_event(const struct command_line *line, char *name, cJSON **events)
 {
     const char *member = NULL;
@@ -113,7 +125,7 @@ static int add_event(const struct command_line *line, char *name, cJSON **events
         return options_refuse(
             line, "-e '%s': a whole number stands behind ':' (a period) or '@' (Hz)", whole);
     }
-    if (strcmp(name, "off-cpu") == 0 || strcmp(name, "preempted") == 0) {
+    if (is_of_waits(name)) {
         return options_refuse(line, "-e %s: --wall records what threads wait for", name);
     }
     if (*events == NULL) {

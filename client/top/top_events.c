@@ -125,6 +125,16 @@ bool top_events_value(const struct top_events *events, const struct told_event *
     return true;
 }
 
+static bool has_waits(const struct top_events *events)
+{
+    for (size_t i = 0; i < events->count; i++) {
+        if (profile_event_is_of_waits(events->all[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int refuse(const struct top_events *events, const char *wanted, struct fault *reterr)
 {
     char names[sizeof reterr->text] = "";
@@ -132,6 +142,10 @@ static int refuse(const struct top_events *events, const char *wanted, struct fa
     for (size_t i = 0; i < events->count && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
                                  events->all[i].name);
+    }
+    const char *where = has_waits(events) ? profile_event_where(wanted) : NULL;
+    if (where != NULL) {
+        return fault_set(reterr, ESRCH, "the session has no event '%s': %s", wanted, where);
     }
     return fault_set(reterr, ESRCH, "the session has no event '%.64s'; it has %s%s", wanted, names,
                      events->count > 1 ? ""

@@ -198,6 +198,32 @@ TEST(refuses_an_event_that_the_recording_does_not_have)
     assert_string_equal(fault.text, "recording: the recording has no event 'cs'; it has cpu-clock");
 }
 
+/* States are no events, and the ready time is in no event alone. */
+TEST(says_which_events_have_the_time_of_a_state)
+{
+    static const char *const states[][2] = {
+        {"blocked", "off-cpu has the time that threads are blocked"},
+        {"ready", "preempted has a part of the ready time, and off-cpu the rest, after each "
+                  "waking; report --threads has all of it"},
+    };
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        struct fault fault = {0};
+        char expected[256];
+        struct recording *recording = program();
+        add_data(recording, FXT_STRING_SESSION, SESSION);
+        assert_null(load_event(recording, states[i][0], &fault));
+        (void)snprintf(expected, sizeof expected, "recording: the recording has no event '%s': %s",
+                       states[i][0], states[i][1]);
+        assert_string_equal(fault.text, expected);
+        assert_null(load_event(program(), states[i][0], &fault));
+        (void)snprintf(expected, sizeof expected,
+                       "recording: the recording has no event '%s'; it has cpu-clock: record "
+                       "--wall records what threads wait for",
+                       states[i][0]);
+        assert_string_equal(fault.text, expected);
+    }
+}
+
 /* The session, which names the events, stands behind the samples. */
 TEST(says_that_a_recording_without_an_event_is_cut_off)
 {

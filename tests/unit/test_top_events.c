@@ -103,6 +103,9 @@ TEST_MADE(struct top_events *events, chooses_by_any_name_that_perf_has, events_n
     assert_int_equal(chosen, 9);
     assert_string_equal(fault.text, "the session has no event 'cycles'; it has cpu-clock, "
                                     "page-faults, off-cpu, preempted");
+    assert_int_equal(top_events_choose(events, "blocked", &chosen, &fault), -ESRCH);
+    assert_string_equal(fault.text, "the session has no event 'blocked': off-cpu has the time that "
+                                    "threads are blocked");
 }
 
 TEST_MADE(struct top_events *events, says_how_to_get_events, events_new(), events_free)

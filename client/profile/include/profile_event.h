@@ -54,6 +54,13 @@ bool profile_event_code(const struct profile_event *event, struct event_code *re
  * wait of off-cpu ends when the thread has a CPU, so it has the time after it was woken as well. */
 const char *profile_event_state(const struct profile_event *event);
 
+/* Whether a user who asks for such an event asks for waits: by an event of them, or by the state of
+ * a thread, which is none. */
+bool profile_event_is_of_waits(const char *wanted);
+/* Which events have the time that threads are in a state, "ready" or "blocked", for a person; NULL:
+ * it is no state. */
+const char *profile_event_where(const char *state);
+
 /* Returns 0, or -ENOMEM. */
 int profile_event_set(struct profile_event *event, const char *name, const char *unit);
 void profile_event_done(struct profile_event *event);
