@@ -51,6 +51,7 @@ void loader_done(struct loader *loader)
     intern_done(&loader->identities);
     intern_done(&loader->group_keys);
     free(loader->modules);
+    wait_sums_done(&loader->waits);
 }
 
 static int take_name(struct loader *loader, const struct fxt_record *whole)
@@ -302,6 +303,9 @@ static int take_sample(struct loader *loader, const struct fxt_record *whole)
     }
     int r = join_group(loader, whole->provider_id, record, &sample);
     r = r < 0 ? r : note_time(loader, sample.time_ns);
+    if (r == 0 && record->event != 0 && loader->takes_threads) {
+        r = wait_sums_add(&loader->waits, loader->segment, record);
+    }
     if (r < 0 || !event_choice_takes(&loader->choice, profile, record)) {
         return r;
     }
@@ -571,6 +575,9 @@ static int finish(struct loader *loader)
         r = tell_orphans(profile);
     }
     profile_threads_settle(profile, &loader->books);
+    if (r == 0) {
+        r = wait_sums_settle(&loader->waits, &loader->books, profile);
+    }
     profile->loaded_bytes = profile_made_bytes(profile);
     return r < 0 ? r : profile_resolve(profile);
 }

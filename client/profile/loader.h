@@ -8,6 +8,7 @@
 #include "pending_stacks.h"
 #include "profile.h"
 #include "recorded_books.h"
+#include "wait_sums.h"
 
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ struct loader {
     struct intern group_keys; /* item: of the profile's groups */
     struct loader_task tasks[LOADER_KNOWN_TASKS]; /* by tid, as far as there is room */
     struct pending_stacks pending;
+    struct wait_sums waits; /* where it takes threads */
 };
 
 void loader_done(struct loader *loader);

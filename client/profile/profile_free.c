@@ -37,6 +37,7 @@ struct profile *profile_free(struct profile *profile)
         free(profile->groups);
         free(profile->drops);
         free(profile->threads);
+        intern_done(&profile->whole_waits);
         free(profile->hosts);
         for (size_t i = 0; i < profile->session_count; i++) {
             free(profile->session_jsons[i]);

@@ -33,7 +33,7 @@ bool thread_books_read(const struct cJSON *line, struct thread_books *ret)
         .is_unread = source != NULL && strcmp(source, "switches") == 0,
         .times = {number(line, "wall_ns", -TIME_MAX), number(line, "running_ns", -TIME_MAX),
                   number(line, "waiting_ns", -TIME_MAX), number(line, "blocked_ns", -TIME_MAX),
-                  number(line, "unexplained_ns", -TIME_MAX)},
+                  number(line, "unexplained_ns", -TIME_MAX), 0},
     };
     if (books.pid == 0 || books.tid == 0) {
         return false;
@@ -56,4 +56,5 @@ void thread_split_add(struct thread_split *sum, const struct thread_split *other
     add(&sum->ready_ns, other->ready_ns);
     add(&sum->blocked_ns, other->blocked_ns);
     add(&sum->unexplained_ns, other->unexplained_ns);
+    add(&sum->preempted_ns, other->preempted_ns);
 }

@@ -56,7 +56,7 @@ const char *measure_words(const struct profile_event *event, uint64_t value, cha
 
 static const char *wait_time(const struct profile_event *event)
 {
-    return strcmp(event->name, PROFILE_EVENT_PREEMPTED) == 0 ? "ready time" : "blocked time";
+    return strcmp(event->name, PROFILE_EVENT_PREEMPTED) == 0 ? "preempted time" : "blocked time";
 }
 
 const char *measure_whole(const struct profile_event *event)

@@ -278,3 +278,12 @@ void session_facts_write_targets(FILE *file, const struct session_facts *facts)
         text_print(file, facts->cpus);
     }
 }
+
+bool session_facts_are_of_part(const struct profile *profile)
+{
+    struct session_facts facts;
+    session_facts_take(profile, &facts);
+    const bool is_whole = facts.is_whole;
+    session_facts_done(&facts);
+    return !is_whole || profile->has_chosen_threads || profile->unselected_count > 0;
+}

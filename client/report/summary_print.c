@@ -301,6 +301,8 @@ void summary_print_head(const struct page *page, const struct profile *profile,
     (void)fputc('\n', page->file);
     if (profile->event.is_clock) {
         thread_sentence_print(page, profile, summary->path);
+    } else if (profile->event.is_wait) {
+        thread_sentence_print_ready(page, profile, summary->path);
     }
 }
 

@@ -3,16 +3,25 @@
 /*
  * Sums the books of the threads that are selected (docs/books.md#threads). They are exact, whatever
  * was sampled: so the sum says how much CPU time, which most views show, is of all, and for how
- * much of the waits the samples stand.
+ * much of the waits the samples stand. A thread is ready after it was preempted, which is an event,
+ * and after it was woken, which is in no view but the sum: the end of each wait of off-cpu.
  */
 #include "thread_sentence.h"
 
 #include "books_print.h"
 #include "json_out.h"
+#include "measure.h"
+#include "percent.h"
 #include "session_facts.h"
+#include "text_out.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#define LITTLE_PERCENT 1  /* of the ready time */
+#define MUCH_PERCENT   5  /* of the time of a view */
+#define READY_PERCENT  10 /* of the time for which threads had a CPU, or wanted one */
 
 struct thread_split thread_sentence_sum(const struct profile *profile)
 {
@@ -58,25 +67,6 @@ void thread_sentence_write(FILE *file, const struct profile *profile)
     }
 }
 
-void thread_sentence_print(const struct page *page, const struct profile *profile, const char *path)
-{
-    const struct thread_split sum = thread_sentence_sum(profile);
-    const bool is_ready = sum.ready_ns > sum.blocked_ns;
-    struct page_text text;
-    if (profile->thread_count == 0 || !page_text_begin(&text)) {
-        return;
-    }
-    thread_sentence_write(text.file, profile);
-    (void)fputs(" The rows below are of the running time.\n", text.file);
-    page_text_end(&text, page, PAGE_PLAIN);
-    if (path != NULL) {
-        page_print_command(
-            page, is_ready ? "profctl report --event preempted" : "profctl report --event off-cpu",
-            path, is_ready ? "shows where threads were ready" : "shows where threads were blocked");
-    }
-    (void)fputc('\n', page->file);
-}
-
 static size_t unread_count(const struct profile *profile)
 {
     size_t count = 0;
@@ -97,13 +87,154 @@ void thread_sentence_write_unread(FILE *file, const struct profile *profile, con
     }
 }
 
-static bool are_part(const struct profile *profile)
+/* The ready time after threads were woken. */
+static uint64_t woken_ns(const struct thread_split *times)
 {
-    struct session_facts facts;
-    session_facts_take(profile, &facts);
-    bool is_part = profile->has_chosen_threads || !facts.is_whole;
-    session_facts_done(&facts);
-    return profile->thread_count > 0 && is_part;
+    return times->ready_ns > times->preempted_ns
+               ? (uint64_t)times->ready_ns - (uint64_t)times->preempted_ns
+               : 0;
+}
+
+/* Threads lacked a CPU for a part of the time that is worth a look. */
+static bool is_ready_much(const struct thread_split *sum)
+{
+    return sum->ready_ns > 0 && sum->running_ns >= 0 &&
+           percent_of((uint64_t)sum->ready_ns,
+                      (uint64_t)sum->ready_ns + (uint64_t)sum->running_ns) >= READY_PERCENT;
+}
+
+static void print_ready_command(const struct page *page, const char *path)
+{
+    if (path != NULL) {
+        page_print_command(page, "profctl report --threads", path,
+                           "has the ready time of each thread");
+    }
+}
+
+/* Which view has most of what the sentence says. */
+static void print_commands(const struct page *page, const struct thread_split *sum,
+                           const char *path)
+{
+    const bool is_ready = is_ready_much(sum);
+    if (is_ready && (uint64_t)sum->preempted_ns >= woken_ns(sum)) {
+        page_print_command(page, "profctl report --event preempted", path,
+                           "shows where threads were preempted");
+    } else if (is_ready) {
+        print_ready_command(page, path);
+    }
+    if (!is_ready || sum->blocked_ns >= sum->ready_ns) {
+        page_print_command(page, "profctl report --event off-cpu", path,
+                           "shows where threads were blocked");
+    }
+}
+
+void thread_sentence_print(const struct page *page, const struct profile *profile, const char *path)
+{
+    const struct thread_split sum = thread_sentence_sum(profile);
+    struct page_text text;
+    if (profile->thread_count == 0 || !page_text_begin(&text)) {
+        return;
+    }
+    thread_sentence_write(text.file, profile);
+    if (is_ready_much(&sum)) {
+        (void)fprintf(text.file,
+                      " Of the ready time %.1f %% followed preemptions, the rest wakings.",
+                      percent_of((uint64_t)sum.preempted_ns, (uint64_t)sum.ready_ns));
+    }
+    if (unread_count(profile) > 0) {
+        thread_sentence_write_unread(text.file, profile, " Mind: ");
+        (void)fputc('.', text.file);
+    }
+    (void)fputs(" The rows below are of the running time.\n", text.file);
+    page_text_end(&text, page, PAGE_PLAIN);
+    if (path != NULL) {
+        print_commands(page, &sum, path);
+    }
+    (void)fputc('\n', page->file);
+}
+
+/* "; 'svc' (tid 3636) had the most, 0.608 s", where there are several. */
+static void write_most_woken(FILE *file, const struct profile *profile)
+{
+    const struct profile_thread *most = &profile->threads[0];
+    for (size_t i = 1; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        most = woken_ns(&thread->times) > woken_ns(&most->times) ? thread : most;
+    }
+    if (profile->thread_count == 1) {
+        return;
+    }
+    (void)fputs("; ", file);
+    if (most->task.thread_name != INTERN_NONE) {
+        (void)fputc('\'', file);
+        text_print(file, profile_text(profile, most->task.thread_name));
+        (void)fputs("' ", file);
+    }
+    (void)fprintf(file, "(tid %" PRIu64 ") had the most, %.3f s", most->task.tid,
+                  (double)woken_ns(&most->times) / 1e9);
+}
+
+/* Of preempted. Returns whether some of the ready time is elsewhere. */
+static bool write_preempted_part(FILE *file, const struct profile *profile,
+                                 const struct thread_split *sum)
+{
+    const uint64_t ready_ns = (uint64_t)sum->ready_ns;
+    int64_t short_ns = 0;
+    (void)books_print_event(profile->books_json, profile->event.name, "short_ns", &short_ns);
+    const bool has_rest = percent_of(woken_ns(sum), ready_ns) > LITTLE_PERCENT;
+    (void)fprintf(file, "%.2f %% of the %.3f s for which %s ready is in these rows",
+                  percent_of((uint64_t)sum->preempted_ns, ready_ns), (double)ready_ns / 1e9,
+                  profile->thread_count == 1 ? "the thread was" : "the threads were");
+    if (has_rest) {
+        (void)fprintf(file, ". The rest followed wakings%s, and is in off-cpu, at the end of waits",
+                      short_ns > 0 ? " or was shorter than min_wait_us" : "");
+        write_most_woken(file, profile);
+    }
+    return has_rest;
+}
+
+/* Of off-cpu. */
+static bool write_woken_part(FILE *file, const struct profile *profile,
+                             const struct thread_split *sum)
+{
+    const uint64_t total_ns = profile_total(profile);
+    const uint64_t ready_ns = woken_ns(sum);
+    if (ready_ns == 0 || ready_ns > total_ns ||
+        (percent_of(ready_ns, total_ns) < MUCH_PERCENT && !is_ready_much(sum))) {
+        return false;
+    }
+    (void)fprintf(file,
+                  "%.3f s of this, %.1f %%, was ready time at the end of waits: %s been woken, and "
+                  "had no CPU yet",
+                  (double)ready_ns / 1e9, percent_of(ready_ns, total_ns),
+                  profile->thread_count == 1 ? "the thread had" : "the threads had");
+    write_most_woken(file, profile);
+    return true;
+}
+
+void thread_sentence_print_ready(const struct page *page, const struct profile *profile,
+                                 const char *path)
+{
+    const struct thread_split sum = thread_sentence_sum(profile);
+    const bool is_preempted = strcmp(profile->event.name, PROFILE_EVENT_PREEMPTED) == 0;
+    struct page_text text;
+    if (profile->thread_count == 0 || sum.ready_ns <= 0 || !page_text_begin(&text)) {
+        return;
+    }
+    const bool has_more = is_preempted ? write_preempted_part(text.file, profile, &sum)
+                                       : write_woken_part(text.file, profile, &sum);
+    if (is_preempted || has_more) {
+        (void)fputc('.', text.file);
+        thread_sentence_write_unread(text.file, profile, " Mind: ");
+        (void)fputc('\n', text.file);
+    }
+    page_text_end(&text, page, PAGE_PLAIN);
+    if (has_more) {
+        print_ready_command(page, path);
+    }
+    if (is_preempted || has_more) {
+        (void)fputc('\n', page->file);
+    }
 }
 
 /* Why samples stand for less than the books of threads have. */
@@ -132,7 +263,8 @@ void thread_sentence_print_exact(const struct page *page, const struct profile *
     const bool is_preempted = strcmp(profile->event.name, PROFILE_EVENT_PREEMPTED) == 0;
     const int64_t exact_ns = is_preempted ? sum.ready_ns : sum.blocked_ns;
     struct page_text text;
-    if (!are_part(profile) || !page_text_begin(&text)) {
+    if (profile->thread_count == 0 || !session_facts_are_of_part(profile) ||
+        !page_text_begin(&text)) {
         return;
     }
     (void)fprintf(
@@ -156,6 +288,7 @@ void thread_sentence_print_json_times(struct json_out *out, const struct thread_
     json_out_i64(out, "wall_ns", times->wall_ns);
     json_out_i64(out, "running_ns", times->running_ns);
     json_out_i64(out, "waiting_ns", times->ready_ns);
+    json_out_i64(out, "preempted_ns", times->preempted_ns);
     json_out_i64(out, "blocked_ns", times->blocked_ns);
     json_out_i64(out, "unexplained_ns", times->unexplained_ns);
 }

@@ -22,6 +22,11 @@ void thread_sentence_write_unread(FILE *file, const struct profile *profile, con
  * command). Nothing where the profile has no threads. */
 void thread_sentence_print(const struct page *page, const struct profile *profile,
                            const char *path);
+/* Of waits: how much of the ready time is in the view. Of preempted, that is what followed
+ * preemptions; of off-cpu, what followed wakings, if it is more than a little. Then a command that
+ * shows each thread's, as above. */
+void thread_sentence_print_ready(const struct page *page, const struct profile *profile,
+                                 const char *path);
 /* Of waits: the exact sums of the threads that are selected, or were recorded, beside what the
  * samples stand for. Nothing of all threads of a machine, whose sums the books have. */
 void thread_sentence_print_exact(const struct page *page, const struct profile *profile);

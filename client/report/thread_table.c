@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Prints the books of threads (docs/books.md#threads) as a table. Where the page is too narrow for
- * all of it, the columns of the last ranks are left out; JSON has all.
+ * Prints the books of threads (docs/books.md#threads) as a table. Columns are as wide as what is in
+ * them. Where the page is too narrow for all of them, those of the last ranks are left out, and
+ * names of threads lose their middle; JSON has all.
  */
 #include "thread_table.h"
 
@@ -19,8 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_WIDTH 16
-#define CELL_BYTES ((size_t)64)
+#define NAME_WIDTH     ((size_t)16)
+#define NAME_WIDTH_MIN ((size_t)8) /* of a thread's name, before a column is left out */
+#define CELL_BYTES     ((size_t)64)
 
 static int compare_activity(const void *left, const void *right)
 {
@@ -86,30 +88,37 @@ enum column {
     COLUMN_READY,
     COLUMN_BLOCKED,
     COLUMN_UNEXPLAINED,
+    COLUMN_PREEMPTED,
     COLUMN_VOLUNTARY,
     COLUMN_INVOLUNTARY,
     COLUMN_HOST,
     COLUMNS,
 };
 
-/* How wide they are, and which are left out first: those of the highest rank. */
+/* Which are left out first: those of the highest rank. */
 static const struct {
     const char *title;
-    int width;
     int rank;
 } columns[COLUMNS] = {
-    [COLUMN_TID] = {"tid", 7, 0},
-    [COLUMN_PID] = {"pid", 7, 3},
-    [COLUMN_THREAD] = {"thread", NAME_WIDTH, 0},
-    [COLUMN_PROCESS] = {"process", NAME_WIDTH, 6},
-    [COLUMN_WALL] = {"wall_ms", 10, 2},
-    [COLUMN_RUNNING] = {"running_ms", 10, 0},
-    [COLUMN_READY] = {"ready_ms", 10, 1},
-    [COLUMN_BLOCKED] = {"blocked_ms", 11, 0},
-    [COLUMN_UNEXPLAINED] = {"unexplained", 11, 4},
-    [COLUMN_VOLUNTARY] = {"voluntary", 9, 5},
-    [COLUMN_INVOLUNTARY] = {"involuntary", 11, 5},
-    [COLUMN_HOST] = {"host", NAME_WIDTH, 7},
+    [COLUMN_TID] = {"tid", 0},
+    [COLUMN_PID] = {"pid", 3},
+    [COLUMN_THREAD] = {"thread", 0},
+    [COLUMN_PROCESS] = {"process", 7},
+    [COLUMN_WALL] = {"wall_ms", 2},
+    [COLUMN_RUNNING] = {"running_ms", 0},
+    [COLUMN_READY] = {"ready_ms", 1},
+    [COLUMN_BLOCKED] = {"blocked_ms", 0},
+    [COLUMN_UNEXPLAINED] = {"unexplained", 4},
+    [COLUMN_PREEMPTED] = {"preempted_ms", 5},
+    [COLUMN_VOLUNTARY] = {"voluntary", 6},
+    [COLUMN_INVOLUNTARY] = {"involuntary", 6},
+    [COLUMN_HOST] = {"host", 8},
+};
+
+/* Which columns a page has, and how wide they are. */
+struct layout {
+    int rank; /* the first that is left out */
+    size_t widths[COLUMNS];
 };
 
 static bool is_text(enum column column)
@@ -140,6 +149,8 @@ static const char *cell(const struct profile *profile, const struct profile_thre
         return ms(thread->times.blocked_ns, into);
     case COLUMN_UNEXPLAINED:
         return ms(thread->times.unexplained_ns, into);
+    case COLUMN_PREEMPTED:
+        return ms(thread->times.preempted_ns, into);
     case COLUMN_VOLUNTARY:
         return count_of(thread->voluntary_count, into);
     case COLUMN_INVOLUNTARY:
@@ -153,30 +164,50 @@ static const char *cell(const struct profile *profile, const struct profile_thre
     return "";
 }
 
-/* The first rank that is left out. */
-static int find_rank(const struct page *page, bool has_hosts)
+/* How wide a row is, with so much for the name of a thread. */
+static size_t row_width(const struct layout *layout, int rank, size_t name_width)
 {
-    int rank = has_hosts ? columns[COLUMN_HOST].rank + 1 : columns[COLUMN_HOST].rank;
-    for (; rank > 1; rank--) {
-        size_t needed = 0;
-        for (size_t i = 0; i < COLUMNS; i++) {
-            needed += columns[i].rank < rank ? (size_t)columns[i].width + 1 : 0;
-        }
-        if (needed - 1 <= page->columns) {
-            return rank;
+    size_t width = 0;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const size_t needed = i == COLUMN_THREAD ? name_width : layout->widths[i];
+        width += columns[i].rank < rank ? needed + 1 : 0;
+    }
+    return width - 1;
+}
+
+/* What the columns need, names up to a limit, and which of them the page has room for. */
+static void lay_out(const struct page *page, const struct profile *profile,
+                    const struct profile_thread *const *threads, size_t shown,
+                    struct layout *layout)
+{
+    *layout = (struct layout){.rank = columns[COLUMN_HOST].rank + profile_has_hosts(profile)};
+    for (size_t i = 0; i < COLUMNS; i++) {
+        layout->widths[i] = strlen(columns[i].title);
+        for (size_t at = 0; at < shown; at++) {
+            char into[CELL_BYTES];
+            size_t width = text_width(cell(profile, threads[at], (enum column)i, into));
+            width = is_text((enum column)i) && width > NAME_WIDTH ? NAME_WIDTH : width;
+            layout->widths[i] = width > layout->widths[i] ? width : layout->widths[i];
         }
     }
-    return rank;
+    size_t *name = &layout->widths[COLUMN_THREAD];
+    const size_t least = *name < NAME_WIDTH_MIN ? *name : NAME_WIDTH_MIN;
+    while (layout->rank > 1 && row_width(layout, layout->rank, least) > page->columns) {
+        layout->rank--;
+    }
+    while (*name > least && row_width(layout, layout->rank, *name) > page->columns) {
+        (*name)--;
+    }
 }
 
 /* Prints the columns of a row, or the titles. */
 static void print_row(FILE *file, const struct profile *profile,
-                      const struct profile_thread *thread, int rank)
+                      const struct profile_thread *thread, const struct layout *layout)
 {
     const char *separator = "";
     for (size_t i = 0; i < COLUMNS; i++) {
         char into[CELL_BYTES];
-        if (columns[i].rank >= rank) {
+        if (columns[i].rank >= layout->rank) {
             continue;
         }
         const char *text =
@@ -184,9 +215,9 @@ static void print_row(FILE *file, const struct profile *profile,
         (void)fputs(separator, file);
         separator = " ";
         if (is_text((enum column)i)) {
-            text_print_fitted(file, text, (size_t)columns[i].width, i != COLUMN_HOST);
+            text_print_fitted(file, text, layout->widths[i], i != COLUMN_HOST);
         } else {
-            (void)fprintf(file, "%*s", columns[i].width, text);
+            (void)fprintf(file, "%*s", (int)layout->widths[i], text);
         }
     }
     (void)fputc('\n', file);
@@ -218,16 +249,17 @@ int thread_table_print_text(const struct page *page, const struct profile *profi
 {
     cleanup_(freep) const struct profile_thread **threads = order(profile);
     const size_t shown = count_shown(profile, limit);
-    const int rank = find_rank(page, profile_has_hosts(profile));
+    struct layout layout;
     if (threads == NULL) {
         return -ENOMEM;
     }
+    lay_out(page, profile, threads, shown, &layout);
     print_head(page, profile, summary);
     (void)fputs(page_style(page, PAGE_TITLE), page->file);
-    print_row(page->file, profile, NULL, rank);
+    print_row(page->file, profile, NULL, &layout);
     (void)fputs(page_style(page, PAGE_PLAIN), page->file);
     for (size_t i = 0; i < shown; i++) {
-        print_row(page->file, profile, threads[i], rank);
+        print_row(page->file, profile, threads[i], &layout);
     }
     if (shown < profile->thread_count) {
         (void)fprintf(page->file, "... and %zu more; -n 0 shows all\n",

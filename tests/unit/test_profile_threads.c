@@ -7,6 +7,7 @@
 #include "selection.h"
 #include "thread_sentence.h"
 #include "thread_table.h"
+#include "wait_sums.h"
 
 #define S UINT64_C(1000000000)
 
@@ -181,23 +182,175 @@ TEST(says_what_samples_of_waits_lack)
     assert_non_null(strstr(caused, "min_wait_us (--min-wait) have no sample, 0.500 s of them"));
 }
 
+#define WAITS                                                                                      \
+    "{\"session\":\"one\",\"events\":[{\"event\":\"cpu-clock\"},"                                  \
+    "{\"event\":\"off-cpu\",\"unit\":\"ns\",\"period\":1},"                                        \
+    "{\"event\":\"preempted\",\"unit\":\"ns\",\"period\":1}]}\n"
+
+/* A wait of the only thread of a process, with a stack. */
+static void add_wait(struct recording *recording, uint64_t end_ns, uint64_t pid, uint64_t event,
+                     uint64_t weight_ns)
+{
+    struct fxt_sample sample = user_sample(end_ns, pid, COMPLETE, ADDRESSES(0x1001));
+    sample.fields |= FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT;
+    sample.event = event;
+    sample.weight = weight_ns;
+    fxt_write_sample(&recording->writer, &sample);
+}
+
+enum {
+    OFF_CPU = 1,
+    PREEMPTED,
+};
+
+/* Thread 7 was preempted for 0.5 s of the 2 s in which it was ready, and blocked for 1 s; 8 had
+ * two of its seven switches sampled, which stand for more than it has. */
+static struct profile *load_waits(const char *event, const char *books)
+{
+    struct profile *profile = NULL;
+    struct recording *recording =
+        recording_of("name 7 0 0 app; module 7 1 /bin/app 171; mmap 0 7 1 0x1000 0x1000 0x1000;"
+                     "module 8 1 /bin/app 171; mmap 0 8 1 0x1000 0x1000 0x1000;"
+                     "symbol ab /bin/app 0x1000 f 4096;"
+                     "sample 1000000000 7 1 0x1001; sample 1000000000 8 1 0x1001");
+    add_data(recording, FXT_STRING_SESSION, WAITS);
+    for (uint64_t i = 1; i <= 3; i++) {
+        add_wait(recording, (1 + i) * S, 7, OFF_CPU, 5 * S / 6);
+        add_wait(recording, (1 + i) * S + 1, 7, PREEMPTED, S / 8);
+    }
+    add_wait(recording, 5 * S, 7, PREEMPTED, S / 8);
+    add_wait(recording, 2 * S, 8, OFF_CPU, 3 * S);
+    add_wait(recording, 4 * S, 8, OFF_CPU, 4 * S);
+    add_threads(recording, LINE("7", "7", "main", "1000", "4000000000", "1000000000", "2000000000",
+                                "1000000000", "0") LINE("8", "8", "fast", "1000", "4000000000",
+                                                        "3000000000", "0", "1000000000", "0"));
+    add_data(recording, FXT_STRING_BOOKS, books);
+    assert_int_equal(profile_load_memory((const uint8_t *)recording->memory,
+                                         recording->writer.used_bytes, event, &profile, NULL),
+                     0);
+    free(recording);
+    return profile;
+}
+
+/* Whichever event is loaded. */
+TEST(knows_how_long_threads_were_preempted)
+{
+    static const char *const events[] = {NULL, "off-cpu", "preempted"};
+    for (size_t i = 0; i < COUNT_OF(events); i++) {
+        cleanup_(profile_freep) struct profile *profile = load_waits(events[i], "{}");
+        assert_int_equal(find(profile, 7)->times.preempted_ns, S / 2);
+        assert_int_equal(find(profile, 8)->times.preempted_ns, 0);
+        assert_int_equal(thread_sentence_sum(profile).preempted_ns, S / 2);
+        assert_true(wait_sums_are_whole(profile, &find(profile, 7)->task));
+        assert_false(wait_sums_are_whole(profile, &find(profile, 8)->task));
+    }
+}
+
+/* What is printed of an event of waits, of a thread or of both. Returned: free(). */
+static char *print_ready(const char *event, uint64_t tid, const char *books)
+{
+    cleanup_(profile_freep) struct profile *profile = load_waits(event, books);
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    const struct page page = {.file = file, .columns = PAGE_UNLIMITED};
+    const struct selection selection = {.tids = {tid}, .tid_count = tid > 0};
+    assert_int_equal(selection_apply(&selection, profile, NULL), 0);
+    if (event == NULL) {
+        thread_sentence_print(&page, profile, "w.fxt");
+    } else {
+        thread_sentence_print_ready(&page, profile, "w.fxt");
+    }
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+TEST(says_where_the_ready_time_is)
+{
+    static const struct {
+        const char *event;
+        uint64_t tid;
+        const char *expected;
+    } cases[] = {
+        {NULL, 0,
+         "ready 2.000 s (25.0 %), blocked 2.000 s (25.0 %). Of the ready time 25.0 % followed "
+         "preemptions, the rest wakings. The rows below are of the running time.\n"
+         "profctl report --threads w.fxt has the ready time of each thread\n"
+         "profctl report --event off-cpu w.fxt shows where threads were blocked\n"},
+        {NULL, 7,
+         "The rows below are of the running time.\n"
+         "profctl report --threads w.fxt has the ready time of each thread\n\n"},
+        {NULL, 8,
+         "blocked 1.000 s (25.0 %). The rows below are of the running time.\n"
+         "profctl report --event off-cpu w.fxt shows where threads were blocked\n"},
+        {"preempted", 0,
+         "25.00 % of the 2.000 s for which the threads were ready is in these rows. The rest "
+         "followed wakings, and is in off-cpu, at the end of waits; 'main' (tid 7) had the most, "
+         "1.500 s.\nprofctl report --threads w.fxt has the ready time of each thread\n\n"},
+        {"preempted", 7,
+         "for which the thread was ready is in these rows. The rest "
+         "followed wakings, and is in off-cpu, at the end of waits.\n"},
+        {"off-cpu", 0,
+         "1.500 s of this, 15.8 %, was ready time at the end of waits: the threads had been woken, "
+         "and had no CPU yet; 'main' (tid 7) had the most, 1.500 s.\n"
+         "profctl report --threads w.fxt has the ready time of each thread\n\n"},
+        {"off-cpu", 8, ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        cleanup_(freep) char *text = print_ready(cases[i].event, cases[i].tid, "{}");
+        if (cases[i].expected[0] == '\0' ? text[0] != '\0'
+                                         : strstr(text, cases[i].expected) == NULL) {
+            fail_msg("case %zu: %s", i, text);
+        }
+    }
+    cleanup_(freep) char *brief = print_ready("preempted", 7,
+                                              "{\"events\":[{\"event\":\"preempted\",\"period\":1,"
+                                              "\"total\":{\"short_ns\":5}}]}");
+    assert_non_null(
+        strstr(brief, "The rest followed wakings or was shorter than min_wait_us, and"));
+}
+
 /* First what ran, or would have run if there had been a CPU. */
 TEST(lists_threads_as_wide_as_the_page)
 {
     cleanup_(profile_freep) struct profile *profile = load_threads();
     cleanup_(freep) char *wide = print(profile, PAGE_UNLIMITED, true);
-    const char *first = strstr(wide, "      7       7 main             app                  4000.0 "
-                                     "    1000.0      500.0      2500.0         0.0         3 "
-                                     "          4\n");
-    const char *second =
-        strstr(wide, "      9       9 other            other                 500.0");
-    assert_true(first != NULL && second != NULL && first < second);
-    assert_non_null(strstr(wide, "... and 2 more; -n 0 shows all\n"));
+    const char *table =
+        "tid pid thread process wall_ms running_ms ready_ms blocked_ms unexplained preempted_ms "
+        "voluntary involuntary\n"
+        "  7   7 main   app      4000.0     1000.0    500.0     2500.0         0.0          0.0 "
+        "        3           4\n"
+        "  9   9 other  other     500.0      500.0      0.0        0.0         0.0          0.0 "
+        "        3           4\n"
+        "... and 2 more; -n 0 shows all\n";
+    assert_non_null(strstr(wide, table));
     assert_null(strstr(wide, "waking"));
     profile->threads[0].is_unread = true;
     cleanup_(freep) char *ended = print(profile, PAGE_UNLIMITED, true);
     assert_non_null(strstr(ended, ". Mind: blocked time of the 1 that had ended has the ready "
                                   "time after each waking, too\n"));
-    cleanup_(freep) char *narrow = print(profile, 48, true);
-    assert_non_null(strstr(narrow, "      7 main                 1000.0      2500.0\n"));
+    cleanup_(freep) char *narrow = print(profile, 40, true);
+    assert_non_null(strstr(narrow, "tid thread running_ms blocked_ms\n"
+                                   "  7 main       1000.0     2500.0\n"));
+}
+
+/* The remainder is not the first to go: by it a reader knows how far to trust the rest. */
+TEST(has_room_for_the_remainder_on_a_usual_terminal)
+{
+    cleanup_(profile_freep) struct profile *profile = load_threads();
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        struct profile_thread *thread = &profile->threads[i];
+        thread->task.tid = 4194303;
+        thread->task.pid = 4194302;
+        thread->times.wall_ns = 3600 * (int64_t)S;
+        thread->times.blocked_ns = 3500 * (int64_t)S;
+        assert_int_equal(
+            intern_add(&profile->texts, "kworker/u8:3-ev", 15, &thread->task.thread_name), 0);
+    }
+    cleanup_(freep) char *text = print(profile, 80, true);
+    assert_non_null(strstr(text, "    tid     pid thread        wall_ms running_ms ready_ms "
+                                 "blocked_ms unexplained\n"
+                                 "4194303 4194302 kwor...3-ev 3600000.0     1000.0    500.0  "
+                                 "3500000.0         0.0\n"));
 }

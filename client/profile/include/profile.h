@@ -228,6 +228,7 @@ struct profile {
                                      * selected, since their times have no parts */
     size_t thread_capacity;
     size_t thread_count;
+    struct intern whole_waits;   /* for wait_sums_are_whole() */
     bool has_chosen_threads;     /* some were taken away (selection.h) */
     struct first_samples firsts; /* of its segments, as the file has them */
     struct input_summary input;

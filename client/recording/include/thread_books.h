@@ -18,6 +18,7 @@ struct thread_split {
     int64_t ready_ns; /* waiting for a CPU: `waiting_ns` of the line */
     int64_t blocked_ns;
     int64_t unexplained_ns;
+    int64_t preempted_ns; /* of ready_ns: by samples, which a profile adds; the line has none */
 };
 
 struct thread_books {

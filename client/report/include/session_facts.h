@@ -39,3 +39,6 @@ void session_facts_write_host(FILE *file, const struct session_facts *facts);
 /* "the whole machine on CPUs 0-3", "./lock (process 7 with its children)", "2 sessions of user 7",
  * "2 sessions, of user 7, of user 8" */
 void session_facts_write_targets(FILE *file, const struct session_facts *facts);
+/* Whether a view of the profile is of less than the whole machine, all of the time: so the books,
+ * which are of that, say nothing of its sums. */
+bool session_facts_are_of_part(const struct profile *profile);
