@@ -10,7 +10,10 @@
 #include "cleanup.h"
 #include "measure.h"
 #include "percent.h"
+#include "session_facts.h"
 #include "text_out.h"
+#include "thread_sentence.h"
+#include "wait_sums.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -56,6 +59,52 @@ static bool is_follower(const struct profile *profile, bool *ret_is_exact)
     return leader != NULL;
 }
 
+static bool has_stack(const struct profile_sample *sample)
+{
+    return sample->quality != 0 || sample->kernel_stack != 0;
+}
+
+/* Of an estimate of waits, in ns. */
+struct wait_error {
+    double standard;
+    double most_95; /* in 19 of 20 recordings */
+};
+
+/*
+ * Of waits that were too many: a sampled one stands for others on its CPU, drawn as below, and so
+ * its square is the most that it adds. What was written without being sampled has no stack, and
+ * stands for itself. So do the samples of a thread that has one of each wait. Of all that was
+ * recorded the books know the error by the lengths of the waits, which weights do not tell. Where
+ * few samples decide, two standard errors are not enough: the books add half of the largest, too.
+ */
+static struct wait_error find_wait_error(const struct profile *profile)
+{
+    double squares = 0;
+    double largest = 0;
+    if (!profile->event.is_wait || sum_of(profile, "not_sampled") == 0) {
+        return (struct wait_error){0, 0};
+    }
+    if (!session_facts_are_of_part(profile)) {
+        return (struct wait_error){(double)sum_of(profile, "standard_error_ns"),
+                                   (double)sum_of(profile, "error_95_ns")};
+    }
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct profile_sample *sample = &profile->samples[i];
+        if (has_stack(sample) &&
+            !wait_sums_are_whole(profile, profile_task(profile, sample->task))) {
+            const double value = (double)profile_value(profile, i);
+            squares += value * value;
+            largest = fmax(largest, value);
+        }
+    }
+    return (struct wait_error){sqrt(squares), 2 * sqrt(squares) + largest / 2};
+}
+
+double doubts_wait_error_95(const struct profile *profile)
+{
+    return find_wait_error(profile).most_95;
+}
+
 /*
  * A sample that stands for v events is one of them, drawn at random. When k of these v are of the
  * tasks that are shown, the sample counts for v with the probability k / v, which has the variance
@@ -68,7 +117,7 @@ bool doubts_event_error(const struct profile *profile, double *ret)
     double total = (double)profile_total(profile);
     double counted = (double)sum_of(profile, "counted");
     bool is_exact = false;
-    *ret = 0;
+    *ret = find_wait_error(profile).standard;
     if (profile->event.is_clock || doubts_event_is_whole(profile)) {
         return true;
     }
@@ -200,18 +249,33 @@ static void unfollowed_threads(const struct profile *profile, const struct summa
     }
 }
 
-/* The error is that of all tasks' waits, whichever are shown. */
+/* The sums of the threads that are shown, which are exact. */
+static void write_exact(const struct profile *profile, FILE *file)
+{
+    const struct thread_split sum = thread_sentence_sum(profile);
+    if (profile->thread_count > 0) {
+        (void)fprintf(file, "; by the books of threads %s blocked for %.3f s and ready for %.3f s",
+                      profile->thread_count == 1 ? "this one was" : "these were",
+                      (double)sum.blocked_ns / 1e9, (double)sum.ready_ns / 1e9);
+    }
+}
+
 static void estimated(const struct profile *profile, const struct summary *summary, FILE *file)
 {
     char value[MEASURE_WORDS_BYTES];
-    uint64_t error_ns = sum_of(profile, "error_95_ns");
+    const double error_ns = doubts_wait_error_95(profile);
     (void)summary;
-    if (sum_of(profile, "not_sampled") > 0 &&
-        percent_of(error_ns, profile_total(profile)) > DOUBT_PERCENT) {
-        (void)fprintf(file,
-                      "waits were too many to record each: those that are stand for others, and "
-                      "their sum over all tasks is off by up to %s (95 %%)",
-                      measure_words(&profile->event, error_ns, value));
+    if (100 * error_ns <= DOUBT_PERCENT * (double)profile_total(profile)) {
+        return;
+    }
+    const bool is_part = session_facts_are_of_part(profile);
+    (void)fprintf(file,
+                  "waits were too many to record each: those that are stand for others, and %s off "
+                  "by up to %s (95 %%)",
+                  is_part ? "the sum of these is" : "their sum over all tasks is",
+                  measure_words(&profile->event, (uint64_t)(error_ns + 0.5), value));
+    if (is_part) {
+        write_exact(profile, file);
     }
 }
 
@@ -237,6 +301,9 @@ static void estimated_part(const struct profile *profile, const struct summary *
     char value[MEASURE_WORDS_BYTES];
     double error = 0;
     (void)summary;
+    if (profile->event.is_wait) {
+        return;
+    }
     if (!doubts_event_error(profile, &error)) {
         estimated_follower(profile, file);
     } else if (100 * error > DOUBT_PERCENT * (double)profile_total(profile)) {

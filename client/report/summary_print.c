@@ -397,6 +397,9 @@ void summary_json_head(struct json_out *out, const struct profile *profile,
         json_out_string(out, "unit", profile->event.unit);
         json_out_u64(out, "value", summary->total);
         print_error(out, profile);
+        if (profile->event.is_wait) {
+            json_out_double(out, "error_95", doubts_wait_error_95(profile));
+        }
     }
     print_period(out, period_ns);
     json_out_u64(out, "duration_ns", profile_span(profile).length_ns);

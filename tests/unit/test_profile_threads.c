@@ -3,11 +3,15 @@
 /* The books of threads as a profile has them: the last line of each, whose it was, and which a
  * selection leaves; and how their times are said. */
 #include "cleanup.h"
+#include "doubts.h"
+#include "doubts_events.h"
 #include "made_recording.h"
 #include "selection.h"
 #include "thread_sentence.h"
 #include "thread_table.h"
 #include "wait_sums.h"
+
+#include <math.h>
 
 #define S UINT64_C(1000000000)
 
@@ -309,6 +313,45 @@ TEST(says_where_the_ready_time_is)
                                               "\"total\":{\"short_ns\":5}}]}");
     assert_non_null(
         strstr(brief, "The rest followed wakings or was shorter than min_wait_us, and"));
+}
+
+static void on_doubt(const char *text, void *userdata)
+{
+    (void)fprintf(userdata, "%s\n", text);
+}
+
+/* Of the whole machine, by the books; of a part by weights, but of those threads whose waits each
+ * have a sample. */
+TEST(states_the_error_of_the_waits_that_are_shown)
+{
+    static const struct {
+        uint64_t tid;
+        double error;
+        const char *expected;
+    } cases[] = {
+        {0, 26e7,
+         "waits were too many to record each: those that are stand for others, and their sum over "
+         "all tasks is off by up to 600.000 ms (95 %)\n"},
+        {7, 0, ""},
+        {8, 5e9,
+         "waits were too many to record each: those that are stand for others, and the sum of "
+         "these is off by up to 12.000 s (95 %); by the books of threads this one was blocked for "
+         "1.000 s and ready for 0.000 s\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        cleanup_(profile_freep) struct profile *profile = load_waits(
+            "off-cpu", "{\"events\":[{\"event\":\"off-cpu\",\"period\":1,\"total\":{\"counted\":"
+                       "9500000000,\"sampled\":9500000000,\"kept\":5,\"not_sampled\":3,"
+                       "\"standard_error_ns\":260000000,\"error_95_ns\":600000000}}]}");
+        const struct selection selection = {.tids = {cases[i].tid}, .tid_count = cases[i].tid > 0};
+        struct summary summary;
+        double error = 0;
+        assert_int_equal(selection_apply(&selection, profile, NULL), 0);
+        assert_int_equal(summary_take(profile, &summary), 0);
+        assert_true(doubts_event_error(profile, &error));
+        assert_true(fabs(error - cases[i].error) < 1);
+        EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_doubt, file));
+    }
 }
 
 /* First what ran, or would have run if there had been a CPU. */
