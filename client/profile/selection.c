@@ -299,14 +299,6 @@ struct part {
     uint64_t origin_ns; /* of offsets: nothing that is selected lies before it */
 };
 
-/* From when on it was so: a wait was there for as long as it stands for, up to its sample. */
-static uint64_t begin_of(const struct profile *profile, size_t sample)
-{
-    uint64_t time_ns = profile->samples[sample].time_ns;
-    uint64_t value_ns = profile->event.is_wait ? profile_value(profile, sample) : 0;
-    return time_ns > value_ns ? time_ns - value_ns : 0;
-}
-
 /* Whether a part of the time has some of a sample. Of a wait it leaves in `sample` and `value` what
  * is within: that ends with the part, where the wait did not end in it. */
 static bool cut_to_part(const struct profile *profile, size_t number, const struct part *part,
@@ -317,7 +309,7 @@ static bool cut_to_part(const struct profile *profile, size_t number, const stru
         return is_all || (sample->time_ns >= part->from_ns &&
                           (sample->time_ns < part->to_ns || part->to_ns == UINT64_MAX));
     }
-    uint64_t begin_ns = max_u64(begin_of(profile, number), part->from_ns);
+    uint64_t begin_ns = max_u64(profile_begin_ns(profile, number), part->from_ns);
     uint64_t end_ns = min_u64(sample->time_ns, part->to_ns);
     if (begin_ns >= end_ns || end_ns <= part->origin_ns) {
         return false;
@@ -345,7 +337,7 @@ static int refuse_none(const struct selection *selection, const struct profile *
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample *sample = &profile->samples[i];
         if (is_selected(selection, profile, marks, sample)) {
-            first_ns = min_u64(first_ns, max_u64(begin_of(profile, i), origin_ns));
+            first_ns = min_u64(first_ns, max_u64(profile_begin_ns(profile, i), origin_ns));
             last_ns = max_u64(last_ns, sample->time_ns);
         }
     }

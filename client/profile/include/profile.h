@@ -281,6 +281,15 @@ static inline uint64_t profile_value_of(const struct profile *profile,
     return profile_value(profile, (size_t)(sample - profile->samples));
 }
 
+/* From when on there was what a sample is of: a wait for as long as it stands for, up to the
+ * sample; a sample of another event at its moment alone. */
+static inline uint64_t profile_begin_ns(const struct profile *profile, size_t sample)
+{
+    uint64_t time_ns = profile->samples[sample].time_ns;
+    uint64_t value_ns = profile->event.is_wait ? profile_value(profile, sample) : 0;
+    return time_ns > value_ns ? time_ns - value_ns : 0;
+}
+
 /* What all samples stand for. */
 static inline uint64_t profile_total(const struct profile *profile)
 {
