@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "grow.h"
 #include "huge_pages.h"
+#include "json.h"
 #include "tables.h"
 
 #include <string.h>
@@ -341,7 +342,8 @@ static struct mapping_process *kernel_mappings(struct locator *locator, uint32_t
  * A task without a user stack is a kernel thread if it never had anything mapped. Then a marker
  * stands for a stack that is all empty; with any other task it stands for the user's half of it. A
  * task that was in the kernel may have none, as between the two programs of an exec: the kernel's
- * frames are its whole stack then, or a marker says where it was.
+ * frames are its whole stack then, or a marker says where it was. Of a wait that began unseen there
+ * is no stack at all, and that is all that is known.
  */
 static int append_marker(struct locator *locator, const struct profile_sample *sample,
                          const struct coming *coming)
@@ -353,7 +355,9 @@ static int append_marker(struct locator *locator, const struct profile_sample *s
     if (in_kernel && sample->kernel_stack != 0) {
         return 0;
     }
+    bool is_unseen = locator->profile->event.is_wait && sample->rest_stack == 0;
     return append_word(locator->located, is_kernel_thread ? SPOT_KERNEL_THREAD
+                                         : is_unseen      ? SPOT_NO_STACK
                                          : in_kernel      ? SPOT_IN_KERNEL
                                                           : SPOT_UNKNOWN);
 }
@@ -448,6 +452,30 @@ static int find_stack(struct locator *locator, const struct profile_sample *samp
     return r;
 }
 
+/*
+ * Whether pid 0 is the idle task. To a daemon in a pid namespace of its own it is also every task
+ * outside, which its books tell: it cannot know idleness by switches. The clock leaves idleness
+ * out.
+ */
+static bool is_idle_task(const struct profile *profile, uint32_t segment, uint64_t pid)
+{
+    if (pid != PROFILE_PID_OUTSIDE || profile->event.is_clock || segment >= profile->host_count) {
+        return false;
+    }
+    const char *books_json = profile->session_times[profile->session_of[segment]].books_json;
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(books_json);
+    const char *source =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(books, "idle_source"));
+    return source != NULL && strncmp(source, "switches", strlen("switches")) == 0;
+}
+
+static int name_idle(struct profile *profile, struct profile_task *task)
+{
+    static const char name[] = "[idle]";
+    task->thread_name = INTERN_NONE;
+    return intern_add(&profile->texts, name, strlen(name), &task->process_name);
+}
+
 static int name_nameless(struct profile *profile, uint64_t pid, uint32_t *ret_text)
 {
     const char *name = pid == PROFILE_PID_OUTSIDE  ? "[outside]"
@@ -481,6 +509,9 @@ static int find_task(struct locator *locator, uint32_t number, uint64_t time_ns,
         ret->until_ns = spans[i].until_ns < ret->until_ns ? spans[i].until_ns : ret->until_ns;
     }
     int r = intern_add(&locator->process_keys, &key, sizeof key, &ret->process);
+    if (r == 0 && is_idle_task(profile, task.segment, task.pid)) {
+        r = name_idle(profile, &task);
+    }
     if (r == 0 && task.process_name == INTERN_NONE) {
         r = name_nameless(profile, task.pid, &task.process_name);
     }

@@ -22,6 +22,7 @@ enum {
     SPOT_UNKNOWN_KERNEL,
     SPOT_IN_KERNEL, /* instead of a stack, as the next */
     SPOT_KERNEL_THREAD,
+    SPOT_NO_STACK, /* of a wait: it began where none was taken */
     SPOTS_NAMED,
 };
 

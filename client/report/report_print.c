@@ -105,18 +105,26 @@ static const char *host_cell(const struct profile *profile, const struct report_
     return text_or(profile, row->host, "-");
 }
 
+/* A task that had exited as it was sampled has no number. */
+static const char *number_cell(uint64_t number, char *into)
+{
+    if (number == PROFILE_PID_EXITED) {
+        return "-";
+    }
+    (void)snprintf(into, CELL_BYTES, "%" PRIu64, number);
+    return into;
+}
+
 static const char *pid_cell(const struct profile *profile, const struct report_row *row, char *into)
 {
     (void)profile;
-    (void)snprintf(into, CELL_BYTES, "%" PRId64, (int64_t)row->pid);
-    return into;
+    return number_cell(row->pid, into);
 }
 
 static const char *tid_cell(const struct profile *profile, const struct report_row *row, char *into)
 {
     (void)profile;
-    (void)snprintf(into, CELL_BYTES, "%" PRId64, (int64_t)row->tid);
-    return into;
+    return number_cell(row->tid, into);
 }
 
 static const char *processes_cell(const struct profile *profile, const struct report_row *row,

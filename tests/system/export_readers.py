@@ -662,7 +662,7 @@ def perf_objects(folder, path, content=None):
 
 
 def perf_data_name(name):
-    return "[unknown]" if name in ("[kernel]", "[kernel thread]") else CONTROL.sub("?", name)
+    return "[unknown]" if name in ("[kernel]", "[kernel thread]", "[no stack]") else CONTROL.sub("?", name)
 
 
 def bits(word, first, last):

@@ -548,6 +548,34 @@ TEST(trees_are_cut_by_what_samples_stand_for)
     (void)profile_free(profile);
 }
 
+/* A daemon that knows idleness by switches sees every task: pid 0 is the idle task alone. */
+TEST(tells_the_idle_task_from_tasks_outside)
+{
+    static const char *const cases[][3] = {
+        {"cs", "switches,cpuidle", "[idle]"},
+        {"cs", "proc_stat", "[outside]"},
+        {"cpu-clock", "switches", "[outside]"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char books[64];
+        struct recording *recording = program();
+        struct fxt_sample sample = user_sample(S, 0, 0, NULL, 0);
+        sample.fields |= FXT_SAMPLE_EVENT | FXT_SAMPLE_WEIGHT;
+        sample.event = i == 2 ? CLOCK : SWITCHES;
+        sample.weight = 1;
+        add_name(recording, 0, 0, 0, "[outside]");
+        add_data(recording, FXT_STRING_SESSION, SESSION);
+        fxt_write_sample(&recording->writer, &sample);
+        (void)snprintf(books, sizeof books, "{\"idle_source\":\"%s\"}\n", cases[i][1]);
+        add_data(recording, FXT_STRING_BOOKS, books);
+        struct profile *profile = load_good_event(recording, cases[i][0]);
+        assert_int_equal(profile->sample_count, 1);
+        const struct profile_task *task = profile_task(profile, profile->samples[0].task);
+        assert_string_equal(profile_text(profile, task->process_name), cases[i][2]);
+        (void)profile_free(profile);
+    }
+}
+
 TEST(amounts_are_in_the_words_of_their_unit)
 {
     char into[MEASURE_WORDS_BYTES];

@@ -260,6 +260,19 @@ TEST(aligns_numbers_to_the_right)
     free(text);
 }
 
+TEST(has_no_number_of_a_task_that_had_exited)
+{
+    struct recording *recording = recording_of("name 71 0 0 a");
+    add_sample(recording, 1, 71, COMPLETE, ADDRESSES(0x1));
+    add_sample(recording, 2, PROFILE_PID_EXITED, 0, NULL, 0);
+    char *text =
+        print_report(load_recording(recording), REPORT_BY_THREAD, 0, SHOWN_TABLE | SHOWN_JSON);
+    assert_contains(text, "  50.00         1    50.00         1  [exited]    -    -  [exited]\n"
+                          "  50.00         1    50.00         1  a          71   71  a\n");
+    assert_contains(text, "\"process\":\"[exited]\",\"pid\":-1,\"tid\":-1,");
+    free(text);
+}
+
 TEST(prints_a_table_with_the_books_below)
 {
     static const char expected[] =

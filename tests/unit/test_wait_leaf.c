@@ -94,7 +94,8 @@ static void assert_stacks(struct recording *recording, const char *clock, const 
     assert_profile_folded(load_event(recording, "cpu-clock"), clock);
     assert_profile_folded(load_event(recording, "off-cpu"), off_cpu);
     assert_profile_folded(load_event(recording, "preempted"), preempted);
-    assert_profile_folded(load_event(recording, "context-switches"), off_cpu);
+    assert_profile_folded(load_event(recording, "context-switches"),
+                          strstr(off_cpu, "[no stack]") == NULL ? off_cpu : clock);
     free(recording);
 }
 
@@ -134,6 +135,15 @@ TEST(what_ran_when_it_was_preempted_lies_behind_the_interrupt)
                   "app;main;leaf;asm_sysvec_apic_timer_interrupt_[k];exit_to_user_mode_loop_[k];"
                   "schedule_[k] 1\n",
                   "app;main;leaf 1\n", "app;main;leaf 1\n");
+}
+
+/* A wait that began before the recording, or where no sample was taken. Its clock's twin was in the
+ * kernel. */
+TEST(a_wait_whose_beginning_was_not_sampled_has_no_stack)
+{
+    struct recording *recording = recording_with_kernel();
+    add_waits(recording, 0, NULL, 0);
+    assert_stacks(recording, "app;[kernel] 1\n", "app;[no stack] 1\n", "app;[no stack] 1\n");
 }
 
 /* Whatever the kernel was entered by, it is no function that waits. */
