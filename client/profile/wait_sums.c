@@ -255,3 +255,9 @@ bool wait_sums_are_whole(const struct profile *profile, const struct profile_tas
     const struct wait_sum_key key = {.pid = task->pid, .tid = task->tid, .segment = task->segment};
     return intern_find(&profile->whole_waits, &key, sizeof key) != INTERN_NONE;
 }
+
+bool wait_sums_stand_for_others(const struct profile *profile, const struct profile_sample *sample)
+{
+    const bool has_stack = sample->quality != 0 || sample->kernel_stack != 0;
+    return has_stack && !wait_sums_are_whole(profile, profile_task(profile, sample->task));
+}

@@ -59,11 +59,6 @@ static bool is_follower(const struct profile *profile, bool *ret_is_exact)
     return leader != NULL;
 }
 
-static bool has_stack(const struct profile_sample *sample)
-{
-    return sample->quality != 0 || sample->kernel_stack != 0;
-}
-
 /* Of an estimate of waits, in ns. */
 struct wait_error {
     double standard;
@@ -90,8 +85,7 @@ static struct wait_error find_wait_error(const struct profile *profile)
     }
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample *sample = &profile->samples[i];
-        if (has_stack(sample) &&
-            !wait_sums_are_whole(profile, profile_task(profile, sample->task))) {
+        if (wait_sums_stand_for_others(profile, sample)) {
             const double value = (double)profile_value(profile, i);
             squares += value * value;
             largest = fmax(largest, value);

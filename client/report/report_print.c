@@ -10,6 +10,7 @@
 #include "measure.h"
 #include "percent.h"
 #include "report.h"
+#include "report_waits.h"
 #include "text_out.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 
 #define MODULES_NAMED       3 /* without debugging information, in the table's last line */
 #define HOT_PERCENT         5
-#define COLUMNS_MAX         ((size_t)6)
+#define COLUMNS_MAX         ((size_t)9)
 #define CELL_BYTES          ((size_t)512)
 #define FILE_BYTES          480
 #define PERCENT_WIDTH       ((size_t)7)
@@ -182,6 +183,37 @@ static const char *ratio_cell(const struct profile *profile, const struct report
     return into;
 }
 
+/* Of the waits in a row itself: how many, in ms how long on average, and the longest. */
+static const char *waits_cell(const struct profile *profile, const struct report_row *row,
+                              char *into)
+{
+    (void)profile;
+    (void)snprintf(into, CELL_BYTES, "%" PRIu64, row->wait_count);
+    return row->has_waits ? into : "-";
+}
+
+static const char *mean_cell(const struct profile *profile, const struct report_row *row,
+                             char *into)
+{
+    (void)profile;
+    if (!row->has_waits || row->wait_count == 0) {
+        return "-";
+    }
+    (void)snprintf(into, CELL_BYTES, "%.3f", (double)row->self / (double)row->wait_count / 1e6);
+    return into;
+}
+
+static const char *longest_cell(const struct profile *profile, const struct report_row *row,
+                                char *into)
+{
+    (void)profile;
+    if (!row->has_waits || row->wait_count == 0) {
+        return "-";
+    }
+    (void)snprintf(into, CELL_BYTES, "%.3f", (double)row->longest_ns / 1e6);
+    return into;
+}
+
 #define NAME(title)                                                                                \
     {                                                                                              \
         title, name_cell, 3, false, false                                                          \
@@ -232,6 +264,11 @@ static size_t find_columns(const struct profile *profile, const struct report *r
         }
         if (i == 0 && report->ratio_event != NULL) {
             ret[count++] = (struct text_column){"ratio", ratio_cell, 1, true, false};
+        }
+        if (i == 0 && report->has_waits) {
+            ret[count++] = (struct text_column){"waits", waits_cell, 1, true, false};
+            ret[count++] = (struct text_column){"mean ms", mean_cell, 1, true, false};
+            ret[count++] = (struct text_column){"longest ms", longest_cell, 1, true, false};
         }
     }
     return count;
@@ -303,6 +340,9 @@ static void print_numbers(const struct page *page, const struct measure *measure
     char series[CELL_BYTES];
     print_percent(page, row->self, report->total);
     print_amount(page, measure, row->self);
+    if (report->has_waits) {
+        return;
+    }
     (void)fputs("  ", page->file);
     if (report->series_length > 0) {
         write_series(page, report, row, series);
@@ -331,6 +371,9 @@ static size_t print_number_titles(const struct page *page, const struct measure 
     size_t self_width =
         has_amounts(page, measure) ? pair_width(measure) : PERCENT_WIDTH + GAP_WIDTH;
     print_pair_title(page, measure, " self %", "self");
+    if (report->has_waits) {
+        return self_width;
+    }
     (void)fputs("  ", page->file);
     if (report->series_length == 0) {
         print_pair_title(page, measure, "total %", "total");
@@ -523,6 +566,9 @@ void report_print_table(const struct page *page, const struct profile *profile,
                        series_title(report, title));
         page_print_lines(page, PAGE_PLAIN, line);
     }
+    if (report->has_waits) {
+        report_waits_print(page, profile, report, shown);
+    }
     if (report->ratio_event != NULL) {
         print_ratio(page, profile, report);
     }
@@ -590,6 +636,13 @@ static void print_json_row(struct json_out *out, const struct profile *profile,
     if (report->ratio_event != NULL) {
         json_out_u64(out, "ratio_self", row->ratio_self);
         print_json_ratio(out, report, row);
+    }
+    if (report->has_waits && row->has_waits) {
+        json_out_u64(out, "waits", row->wait_count);
+        json_out_u64(out, "longest", row->longest_ns);
+    } else if (report->has_waits) {
+        json_out_raw(out, "waits", NULL);
+        json_out_raw(out, "longest", NULL);
     }
     if (row->series != NULL) {
         json_out_begin(out, "series", '[');

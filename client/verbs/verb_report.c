@@ -47,6 +47,7 @@ struct report_request {
     bool is_inverted;
     bool has_books;
     bool has_series;
+    bool has_waits;
     bool is_wide;
     bool is_json;
 };
@@ -101,6 +102,10 @@ static const struct verb_option options[] = {
      options_name, AT(ratio_event), 0},
     {0, "per-second", NULL, "when each row of a list had its samples", options_flag, AT(has_series),
      0},
+    {0, "waits", NULL,
+     "in a list of off-cpu or preempted: how many waits each row\n"
+     "had, how long they were on average, and the longest",
+     options_flag, AT(has_waits), 0},
     {0, "books", NULL, "where the ticks of each CPU went, as a table", options_flag, AT(has_books),
      0},
     {0, "wide", NULL, "lines as long as they are, not as wide as the terminal", options_flag,
@@ -142,8 +147,10 @@ static int print_flat(const struct report_request *request, const struct profile
     size_t length_max = request->is_json        ? SERIES_MAX
                         : page_is_narrow(&page) ? SERIES_NARROW_MAX
                                                 : SERIES_SHOWN_MAX;
+    const bool has_waits = request->has_waits || (request->is_json && profile->event.is_wait);
     if (report_build(profile, request->by, request->sort, &report) < 0 ||
         (request->has_series && report_take_series(profile, limit, length_max, &report) < 0) ||
+        (has_waits && report_take_waits(profile, &report) < 0) ||
         (other != NULL && report_take_ratio(profile, other, &report) < 0)) {
         return complain("%s: there is not enough memory", request->path);
     }
@@ -420,6 +427,24 @@ static int check_threads(const struct report_request *request)
     return EXIT_DONE;
 }
 
+/* Of a list of waits: their numbers stand in the place of `total`. */
+static int check_waits(const struct report_request *request)
+{
+    const char *event = request->selection.event;
+    if (event == NULL || (strcmp(event, PROFILE_EVENT_OFF_CPU) != 0 &&
+                          strcmp(event, PROFILE_EVENT_PREEMPTED) != 0)) {
+        return options_refuse(&line, "--waits counts waits; add --event off-cpu or --event "
+                                     "preempted");
+    }
+    if (is_tree(request) || request->has_processes || request->has_threads ||
+        request->annotated != NULL || request->has_series) {
+        return options_refuse(&line, "--waits has columns of its own in a list; leave --tree, "
+                                     "--callers, --callees, --processes, --threads, --annotate and "
+                                     "--per-second out");
+    }
+    return EXIT_DONE;
+}
+
 /* Refuses options that say nothing together. */
 static int check_views(const struct report_request *request)
 {
@@ -428,6 +453,12 @@ static int check_views(const struct report_request *request)
         1) {
         return options_refuse(&line, "--tree, --callers, --callees, --processes, --threads and "
                                      "--annotate are one view each; leave all but one out");
+    }
+    if (request->has_waits) {
+        int status = check_waits(request);
+        if (status != EXIT_DONE) {
+            return status;
+        }
     }
     if (request->has_threads) {
         return check_threads(request);

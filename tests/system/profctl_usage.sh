@@ -100,6 +100,10 @@ done
 expect 2 'an operand is empty; give a name' report ''
 expect 2 'an operand is empty; give a command' record -- ''
 expect 2 '--inverted turns a tree round; add --tree' report --inverted a
+expect 2 '--waits counts waits; add --event off-cpu' report --waits a
+expect 2 '--waits counts waits; add --event off-cpu' report --waits --event cs a
+expect 2 '--waits has columns of its own in a list' report --waits --event off-cpu --tree a
+expect 2 '--waits has columns of its own in a list' report --waits --event off-cpu --per-second a
 expect 2 'a tree is one of functions' report --tree --by thread a
 expect 2 'a tree is by total' report --tree --sort total a
 expect 2 '--by and --processes cannot be combined' report --processes --by thread a

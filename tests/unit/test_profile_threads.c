@@ -6,11 +6,13 @@
 #include "doubts.h"
 #include "doubts_events.h"
 #include "made_recording.h"
+#include "report.h"
 #include "selection.h"
 #include "thread_sentence.h"
 #include "thread_table.h"
 #include "wait_sums.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #define S UINT64_C(1000000000)
@@ -352,6 +354,78 @@ TEST(states_the_error_of_the_waits_that_are_shown)
         assert_true(fabs(error - cases[i].error) < 1);
         EXPECT_PRINTED(cases[i].expected, (void)doubts_find(profile, &summary, on_doubt, file));
     }
+}
+
+/* A sample that may stand for others does not say how many these are. */
+TEST(counts_waits_where_each_has_a_sample)
+{
+    static const struct {
+        const char *books;
+        const char *expected; /* of thread 7 and of 8, by thread */
+    } cases[] = {
+        {"{\"events\":[{\"event\":\"off-cpu\",\"period\":1,\"total\":{\"not_sampled\":0}}]}",
+         "3 833333333 2 4000000000"},
+        {"{\"events\":[{\"event\":\"off-cpu\",\"period\":1,\"total\":{\"not_sampled\":5}}]}",
+         "3 833333333 not known"},
+        {"{}", "3 833333333 not known"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        cleanup_(profile_freep) struct profile *profile = load_waits("off-cpu", cases[i].books);
+        cleanup_(report_done) struct report report = {0};
+        char text[128] = "";
+        size_t used = 0;
+        assert_int_equal(report_build(profile, REPORT_BY_THREAD, REPORT_SORT_SELF, &report), 0);
+        assert_int_equal(report_take_waits(profile, &report), 0);
+        assert_int_equal(report.row_count, 2);
+        for (size_t row = report.row_count; row-- > 0;) { /* 8 stands for more */
+            used +=
+                (size_t)(report.rows[row].has_waits
+                             ? snprintf(text + used, sizeof text - used, "%s%" PRIu64 " %" PRIu64,
+                                        used > 0 ? " " : "", report.rows[row].wait_count,
+                                        report.rows[row].longest_ns)
+                             : snprintf(text + used, sizeof text - used, " not known"));
+        }
+        assert_string_equal(text, cases[i].expected);
+    }
+}
+
+static char *print_waits(size_t columns, const char *books)
+{
+    cleanup_(profile_freep) struct profile *profile = load_waits("off-cpu", books);
+    cleanup_(report_done) struct report report = {0};
+    char *text = NULL;
+    size_t text_bytes = 0;
+    struct summary summary;
+    FILE *file = open_memstream(&text, &text_bytes);
+    assert_non_null(file);
+    assert_int_equal(report_build(profile, REPORT_BY_THREAD, REPORT_SORT_SELF, &report), 0);
+    assert_int_equal(report_take_waits(profile, &report), 0);
+    assert_int_equal(summary_take(profile, &summary), 0);
+    report_print_table(&(struct page){.file = file, .columns = columns}, profile, &summary, &report,
+                       0);
+    report_print_json(file, profile, &summary, &report, 0);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+TEST(shows_how_many_waits_there_were_and_how_long)
+{
+    cleanup_(freep) char *text = print_waits(
+        80,
+        "{\"events\":[{\"event\":\"off-cpu\",\"period\":1,\"total\":{\"not_sampled\":5,\"short\":"
+        "1,\"kept\":5}}]}");
+    assert_non_null(strstr(text, "mean ms  longest ms  tid  pid  process\n"));
+    assert_non_null(strstr(text,
+                           "  73.68  7000.000  [unknown]      -        -           -    8    8"
+                           "  [unknown]\n"));
+    assert_non_null(strstr(text,
+                           "  26.32  2500.000  app            3  833.333     833.333    7    7"
+                           "  app\n"));
+    assert_non_null(strstr(text, "-: waits were too many to record each, and samples do not say "));
+    assert_non_null(
+        strstr(text, "\nwaits shorter than min_wait_us (--min-wait) are not counted\n"));
+    assert_non_null(strstr(text, "\"waits\":null,\"longest\":null}"));
+    assert_non_null(strstr(text, "\"waits\":3,\"longest\":833333333}"));
 }
 
 /* First what ran, or would have run if there had been a CPU. */

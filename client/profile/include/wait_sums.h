@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct profile;
+struct profile_sample;
 struct profile_task;
 struct recorded_books;
 
@@ -44,3 +45,7 @@ int wait_sums_settle(const struct wait_sums *sums, const struct recorded_books *
 /* Whether each wait of a thread has a sample, which stands for that wait alone: there are as many
  * samples as switches, and they stand for no more than the thread's line has. */
 bool wait_sums_are_whole(const struct profile *profile, const struct profile_task *task);
+
+/* Whether a sample may stand for other waits than its own, where not each had a sample. One without
+ * a stack does not: it was written as it was too long to be left out. */
+bool wait_sums_stand_for_others(const struct profile *profile, const struct profile_sample *sample);

@@ -57,7 +57,10 @@ struct report_row {
     uint64_t self_inlined; /* of them, in copies that were inlined */
     uint64_t total;
     uint64_t ratio_self; /* of the report's ratio_event */
-    double ratio;        /* as a person reads it: for each ms, where rows are of time */
+    uint64_t wait_count; /* of self; as the next, where the report has waits */
+    uint64_t longest_ns;
+    bool has_waits; /* they are known */
+    double ratio;   /* as a person reads it: for each ms, where rows are of time */
 };
 
 /* What has one row for all of its samples. */
@@ -78,6 +81,7 @@ struct report {
     uint64_t *series_counts;                 /* owned; of the rows that have a series */
     size_t series_length;                    /* parts of the time; 0: no row has a series */
     uint64_t series_seconds;                 /* of each part */
+    bool has_waits;                          /* rows say how many they have */
     const struct profile_event *ratio_event; /* borrowed; NULL: rows have no ratio */
     uint64_t ratio_total;                    /* of all its samples */
     uint64_t ratio_tick; /* how many of the event's unit a value is: of the clock ns; 0: ticks
@@ -105,6 +109,10 @@ uint32_t report_key(const struct report *report, const struct profile *profile, 
  */
 int report_take_series(const struct profile *profile, size_t limit, size_t length_max,
                        struct report *report);
+
+/* Gives each row of a profile of waits how many it had, and the longest, as far as that is known.
+ * Returns 0, or -ENOMEM. */
+int report_take_waits(const struct profile *profile, struct report *report);
 
 /*
  * Gives each row what another event of the recording had in it: `other` (borrowed for the report's
