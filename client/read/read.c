@@ -7,9 +7,9 @@
  * continues after any interruption: it acknowledges the pieces that its file has, and gets the
  * others again.
  *
- * From a running session, it reads until nothing is ready after the first sample. If the disk is
- * slower than the session, it reads at most what the daemon can have held at the beginning. From a
- * session that has stopped, it reads all.
+ * From a running session, it reads until nothing is ready after the first sample, of whichever
+ * event. If the disk is slower than the session, it reads at most what the daemon can have held at
+ * the beginning. From a session that has stopped, it reads all.
  */
 #include "read.h"
 
@@ -47,9 +47,12 @@ struct reading {
     uint64_t fetched_bytes; /* by this run */
     uint64_t resumed_bytes; /* of the file, that an earlier run had written */
     uint64_t earlier_count; /* of the samples: those of the recording that is added to */
+    uint64_t earlier_event_count;
     uint64_t earlier_books; /* how often it has the session's books */
+    uint64_t thread_count;  /* lines of threads that this run has got */
     bool holds_recording;   /* the file, before this run */
     bool is_first;          /* the session was not read before */
+    bool was_read_whole;    /* earlier reads have had all of it, to the end */
     bool has_ended;
 };
 
@@ -61,6 +64,28 @@ static void reading_done(struct reading *reading)
     session_status_done(&reading->session);
     record_scan_done(&reading->scan);
     free(reading->chunk);
+}
+
+/* A data_line_fn. */
+static int count_thread(const struct cJSON *line, void *userdata)
+{
+    struct reading *reading = userdata;
+    reading->thread_count += line != NULL;
+    return 0;
+}
+
+/* Counts from the beginning. Returns an exit status. */
+static int begin_scan(struct reading *reading)
+{
+    record_scan_done(&reading->scan);
+    if (record_scan_init(&reading->scan) < 0) {
+        return complain("read: there is not enough memory");
+    }
+    record_scan_tell_apart(&reading->scan, connection_notes(reading->conn)->session);
+    reading->scan.on_thread = count_thread;
+    reading->scan.thread_userdata = reading;
+    reading->thread_count = 0;
+    return EXIT_DONE;
 }
 
 /* Begins the file with the recording that it holds, and counts that. */
@@ -78,7 +103,9 @@ static int copy_recording(struct reading *reading)
             "%s is cut off or damaged, so nothing can be added to it; name another file", path);
     }
     reading->earlier_count = reading->scan.sample_count;
+    reading->earlier_event_count = reading->scan.event_sample_count;
     reading->earlier_books = reading->scan.books_count;
+    reading->thread_count = 0;
     return EXIT_DONE;
 }
 
@@ -104,12 +131,8 @@ static int count_copied(struct reading *reading)
         return complain("%s; nothing has been read", fault.text);
     }
     reading->earlier_count = reading->scan.sample_count;
-    record_scan_done(&reading->scan);
-    if (record_scan_init(&reading->scan) < 0) {
-        return complain("read: there is not enough memory");
-    }
-    record_scan_tell_apart(&reading->scan, connection_notes(reading->conn)->session);
-    return EXIT_DONE;
+    reading->earlier_event_count = reading->scan.event_sample_count;
+    return begin_scan(reading);
 }
 
 /* Counts what an earlier run has written, and has it acknowledged. */
@@ -224,16 +247,17 @@ static int prepare(struct reading *reading)
     if (session_status_ask(reading->conn, &reading->session, &fault) < 0) {
         return complain("session: %s", fault.text);
     }
+    reading->was_read_whole =
+        strcmp(reading->session.state, "stopped") == 0 && reading->session.buffer_used_bytes == 0;
     reading->chunk = malloc(PROFCTL_READ_BYTES_MAX);
     if (!reading->request->is_native) {
         reading->packets = packets_new(write_bytes, reading);
     }
-    if (reading->chunk == NULL || record_scan_init(&reading->scan) < 0 ||
-        (reading->packets == NULL && !reading->request->is_native)) {
+    if (reading->chunk == NULL || (reading->packets == NULL && !reading->request->is_native)) {
         return complain("read: there is not enough memory");
     }
-    record_scan_tell_apart(&reading->scan, connection_notes(reading->conn)->session);
-    return open_file(reading);
+    status = begin_scan(reading);
+    return status == EXIT_DONE ? open_file(reading) : status;
 }
 
 /* Tells what becomes of the file that is not whole. */
@@ -287,14 +311,21 @@ static int acknowledge(struct reading *reading)
                : EXIT_DONE;
 }
 
+/* How many samples are new to the file, of all events. */
+static uint64_t added_count(const struct reading *reading)
+{
+    const struct record_scan *scan = &reading->scan;
+    return scan->sample_count - reading->earlier_count + scan->event_sample_count -
+           reading->earlier_event_count;
+}
+
 /* For how many empty Reads the session is waited for. One that runs has given all, if anything. */
 static unsigned tries_max(const struct reading *reading)
 {
     if (strcmp(reading->session.state, "stopped") == 0) {
         return DRAIN_TRIES_MAX;
     }
-    bool is_awaited = strcmp(reading->session.state, "running") == 0 &&
-                      reading->scan.sample_count == reading->earlier_count;
+    bool is_awaited = strcmp(reading->session.state, "running") == 0 && added_count(reading) == 0;
     return is_awaited ? NAMES_TRIES_MAX : 0;
 }
 
@@ -321,6 +352,7 @@ static int fetch(struct reading *reading)
             return size_bytes == 0 ? EXIT_DONE : acknowledge(reading);
         }
         if (size_bytes == 0) {
+            reading->was_read_whole = false; /* its end was not there yet */
             if (empty_count++ == tries_max(reading)) {
                 return EXIT_DONE;
             }
@@ -337,6 +369,16 @@ static uint64_t missing_count(const struct reading *reading)
     return reading->has_ended && kept > here ? kept - here : 0;
 }
 
+/* The same of all events beside the clock. */
+static uint64_t missing_event_count(const struct reading *reading)
+{
+    const char *books = reading->scan.books_json;
+    uint64_t kept = books_print_kept_of_all(books) - books_print_kept(books);
+    uint64_t here =
+        reading->scan.event_sample_count - record_scan_other_event_count(&reading->scan);
+    return reading->has_ended && kept > here ? kept - here : 0;
+}
+
 static void print_json(const struct reading *reading)
 {
     struct json_out out = {.file = stdout};
@@ -349,23 +391,38 @@ static void print_json(const struct reading *reading)
     json_out_u64(&out, "samples", reading->scan.sample_count);
     json_out_u64(&out, "samples_added", reading->scan.sample_count - reading->earlier_count);
     json_out_u64(&out, "samples_elsewhere", missing_count(reading));
+    json_out_u64(&out, "event_samples", reading->scan.event_sample_count);
+    json_out_u64(&out, "event_samples_added",
+                 reading->scan.event_sample_count - reading->earlier_event_count);
+    json_out_u64(&out, "event_samples_elsewhere", missing_event_count(reading));
     json_out_raw(&out, "end", reading->has_ended ? "true" : "false");
     json_out_raw(&out, "books", reading->scan.books_json);
     json_out_end(&out, '}');
     (void)fputc('\n', stdout);
 }
 
+/* "12 samples", "0 samples and 3 of other events". */
+static void write_counts(FILE *to, uint64_t count, uint64_t event_count)
+{
+    char text[TEXT_COUNT_BYTES];
+    (void)fputs(text_samples(count, text), to);
+    if (event_count > 0) {
+        (void)fprintf(to, " and %" PRIu64 " of other events", event_count);
+    }
+}
+
 static void write_first_line(FILE *to, const struct reading *reading)
 {
+    const struct record_scan *scan = &reading->scan;
     const char *path = reading->request->output_path;
     char size[32];
-    char count[TEXT_COUNT_BYTES];
-    if (reading->earlier_count > 0) {
-        (void)fprintf(to, "%s added: ",
-                      text_samples(reading->scan.sample_count - reading->earlier_count, count));
+    if (reading->earlier_count + reading->earlier_event_count > 0) {
+        write_counts(to, scan->sample_count - reading->earlier_count,
+                     scan->event_sample_count - reading->earlier_event_count);
+        (void)fputs(" added: ", to);
     }
-    (void)fprintf(to, "%s, %s", text_samples(reading->scan.sample_count, count),
-                  text_size(output_size_bytes(reading->output), size));
+    write_counts(to, scan->sample_count, scan->event_sample_count);
+    (void)fprintf(to, ", %s", text_size(output_size_bytes(reading->output), size));
     if (strcmp(path, "-") != 0) {
         (void)fputs(" in ", to);
         text_print(to, path);
@@ -378,15 +435,30 @@ static void write_first_line(FILE *to, const struct reading *reading)
     output_print_old(to, reading->output);
 }
 
-static void write_last_line(FILE *to, const struct reading *reading)
+/* "12 kept samples are not in this file". */
+static void write_missing(FILE *to, const struct reading *reading)
 {
-    uint64_t missing = missing_count(reading);
-    const char *path = reading->request->output_path;
-    if (reading->has_ended && missing > 0) {
-        (void)fprintf(to, "%" PRIu64 " kept sample%s not in this file%s\n", missing,
-                      missing == 1 ? " is" : "s are",
+    uint64_t count = missing_count(reading);
+    uint64_t event_count = missing_event_count(reading);
+    if (count > 0) {
+        (void)fprintf(to, "%" PRIu64 " kept sample%s", count, count == 1 ? "" : "s");
+    }
+    if (event_count > 0) {
+        (void)fprintf(to, "%s%" PRIu64 " %sof other events", count > 0 ? " and " : "", event_count,
+                      count > 0          ? ""
+                      : event_count == 1 ? "kept sample "
+                                         : "kept samples ");
+    }
+    if (count + event_count > 0) {
+        (void)fprintf(to, " %s not in this file%s\n", count + event_count == 1 ? "is" : "are",
                       reading->is_first ? "" : "; earlier reads have them");
     }
+}
+
+static void write_last_line(FILE *to, const struct reading *reading)
+{
+    const char *path = reading->request->output_path;
+    write_missing(to, reading);
     if (reading->has_ended) {
         (void)fputs("nothing is left to be read; profctl close ends the session\n", to);
     } else if (strcmp(path, "-") == 0) {
@@ -408,15 +480,22 @@ static void print_sentence(const struct page *page, const struct reading *readin
     }
 }
 
-/* What shows the recording: the clock's samples, and the waits, which the books of its end have. */
+/* What shows the recording: the clock's samples, and the waits, which the books of its end have. A
+ * file may have the times of its threads alone. */
 static void print_views(const struct page *page, const struct reading *reading)
 {
     const char *path = reading->request->output_path;
     int64_t counted_ns = 0;
-    page_print_command(page, "profctl report", path, "shows where the time went");
-    if (books_print_event(reading->scan.books_json, "off-cpu", "counted", &counted_ns)) {
+    bool has_waits = books_print_event(reading->scan.books_json, "off-cpu", "counted", &counted_ns);
+    if (reading->scan.sample_count > 0 || !has_waits) {
+        page_print_command(page, "profctl report", path, "shows where the time went");
+    }
+    if (has_waits && reading->scan.event_sample_count > 0) {
         page_print_command(page, "profctl report --event off-cpu", path,
                            "shows what threads waited for");
+    } else if (has_waits) {
+        page_print_command(page, "profctl report --threads", path,
+                           "shows for how long threads were blocked");
     }
 }
 
@@ -450,16 +529,17 @@ static bool adds_books(const struct reading *reading)
 }
 
 /*
- * Names come with every read, and after the session's end so do its books. Without a sample, and
- * after a read that had them, they are no recording, and must not take the place of one. They are
- * something new only to a file that has the session's samples, or may have, and not its books.
+ * Names come with every read, and after the session's end so do its books and the times of its
+ * threads. Without a sample, and after a read that had them, they are no recording, and must not
+ * take the place of one. They are something new only to a file that has the session's samples, or
+ * may have, and not its books; and times of threads are where no read had the session's end.
  */
 static bool is_empty(const struct reading *reading)
 {
-    return reading->resumed_bytes == 0 &&
-           (reading->fetched_bytes == 0 ||
-            (reading->scan.sample_count == reading->earlier_count &&
-             reading->scan.fault.code == 0 && !reading->is_first && !adds_books(reading)));
+    bool has_news = added_count(reading) > 0 ||
+                    (reading->thread_count > 0 && !reading->was_read_whole) || reading->is_first ||
+                    reading->scan.fault.code != 0 || adds_books(reading);
+    return reading->resumed_bytes == 0 && (reading->fetched_bytes == 0 || !has_news);
 }
 
 static int complain_empty(const struct reading *reading)
@@ -469,8 +549,9 @@ static int complain_empty(const struct reading *reading)
         return complain("the session has not been started, so there is nothing to read");
     }
     if (reading->has_ended && !reading->request->appends) {
-        return complain("nothing new to read: the session has ended; --append adds its books to "
-                        "the file of an earlier read, profctl close closes it");
+        return complain("nothing new to read: the session has ended; --append adds its books%s to "
+                        "the file of an earlier read, profctl close closes it",
+                        reading->thread_count > 0 ? " and the times of its threads" : "");
     }
     return complain("nothing new to read: the session %s",
                     reading->has_ended ? "has ended; profctl close closes it"

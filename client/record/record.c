@@ -350,11 +350,12 @@ static int record_samples(struct recording *recording)
     return EXIT_DONE;
 }
 
-/* A recording without a sample takes no other's place. */
+/* A recording without a sample, or the time of a thread, takes no other's place. */
 static bool is_empty(const struct recording *recording)
 {
     const struct record_scan *scan = &recording->scan;
-    return scan->sample_count + scan->event_sample_count == 0 && scan->fault.code == 0;
+    return scan->sample_count + scan->event_sample_count + recording->threads.count == 0 &&
+           scan->fault.code == 0;
 }
 
 /*

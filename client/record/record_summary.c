@@ -40,7 +40,7 @@ void record_summary_complain_empty(const struct record_outcome *outcome)
 {
     const struct record_request *request = outcome->request;
     const char *path = request->output_path;
-    const bool asks_for_waits = outcome->threads->count > 0;
+    const bool asks_for_waits = request->has_waits || request->min_wait_us > 0;
     const char *hint = asks_for_waits ? "" : "; --wall records what it waits for";
     char targets[RECORD_TARGETS_BYTES];
     char kept[512] = "";
@@ -56,11 +56,7 @@ void record_summary_complain_empty(const struct record_outcome *outcome)
                          cJSON_GetObjectItemCaseSensitive(request->targets, "tids") != NULL;
         (void)record_targets_describe(request->targets, targets);
         if (has_tasks) {
-            (void)complain("%s did not run%s; nothing was recorded%s%s", targets,
-                           asks_for_waits ? ", and so short a recording does not know whether it "
-                                            "waited all the time"
-                                          : "",
-                           kept, hint);
+            (void)complain("%s did not run; nothing was recorded%s%s", targets, kept, hint);
         } else {
             (void)complain("no process matched %s; nothing was recorded%s", targets, kept);
         }
@@ -194,7 +190,7 @@ static void print_first_lines(FILE *to, const struct record_outcome *outcome)
     }
 }
 
-/* What shows the recording: the clock's samples, and the waits. */
+/* What shows the recording: the clock's samples, and the waits, or how long they were. */
 static void print_last_lines(FILE *to, const struct record_outcome *outcome)
 {
     const char *path = outcome->request->output_path;
@@ -203,9 +199,14 @@ static void print_last_lines(FILE *to, const struct record_outcome *outcome)
     if (outcome->scan->sample_count > 0 || outcome->threads->count == 0) {
         page_print_command(&page, "profctl report", path, "shows where the time went");
     }
-    if (outcome->threads->count > 0) {
+    int64_t wait_count = 0;
+    (void)books_print_event(outcome->scan->books_json, "off-cpu", "kept", &wait_count);
+    if (wait_count > 0) {
         page_print_command(&page, "profctl report --event off-cpu", path,
                            "shows what threads waited for");
+    } else if (outcome->threads->count > 0) {
+        page_print_command(&page, "profctl report --threads", path,
+                           "shows for how long threads were blocked");
     }
 }
 

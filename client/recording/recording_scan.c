@@ -62,10 +62,18 @@ uint64_t record_scan_other_count(const struct record_scan *scan)
     return scan->other_count + (scan->is_other ? scan->sample_count - scan->segment_at : 0);
 }
 
+uint64_t record_scan_other_event_count(const struct record_scan *scan)
+{
+    return scan->other_event_count +
+           (scan->is_other ? scan->event_sample_count - scan->segment_event_at : 0);
+}
+
 static void begin_segment(struct record_scan *scan)
 {
     scan->other_count = record_scan_other_count(scan);
+    scan->other_event_count = record_scan_other_event_count(scan);
     scan->segment_at = scan->sample_count;
+    scan->segment_event_at = scan->event_sample_count;
     scan->is_other = scan->session != NULL;
 }
 

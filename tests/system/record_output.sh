@@ -177,6 +177,12 @@ profctl record -F 1 -d 0.5 --wall --config "$WORK/all.json" -p "$idle" -o "$WORK
 grep -q 'shows where the time went' "$WORK/out" && fail "record shows ticks that are not there: $(cat "$WORK/out")"
 profctl report --event off-cpu --json "$WORK/idle.fxt" >"$WORK/report.json" || fail "report"
 expect_json "$WORK/report.json" "sum(r['self'] for r in d['rows']) > 400000000" "the process did not wait all the time"
+# Where its waits are too short to be written, its thread's time is.
+profctl record -F 1 -d 0.5 --min-wait 10s -p "$idle" -o "$WORK/short.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record --min-wait: $(cat "$WORK/err")"
+[ "$(tail -n 1 "$WORK/out")" = "profctl report --threads $WORK/short.fxt shows for how long threads were blocked" ] ||
+    fail "record --min-wait says: $(cat "$WORK/out" "$WORK/err")"
+profctl report --threads --json "$WORK/short.fxt" >"$WORK/report.json" || fail "the times of threads are not there"
+expect_json "$WORK/report.json" "[t['tid'] for t in d['threads']] == [$idle] and d['threads'][0]['wall_ns'] > 400000000" "the thread has no time"
 profctl record -F 4000 -o "$WORK/nap.fxt" -- "$WORKLOADS/napper" 1000 99000 --seconds 0.5 >/dev/null 2>"$WORK/err" || fail "record a nap: $(cat "$WORK/err")"
 grep -qE "^profctl: note: '.*/napper' had a CPU for [0-4]\.[0-9] % of the time; --wall records what it waits for\$" "$WORK/err" ||
     fail "of a program that naps record says: $(cat "$WORK/err")"

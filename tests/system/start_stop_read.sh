@@ -194,6 +194,54 @@ expect_json "$WORK/report.json" "d['books']['total']['kept'] == $kept" "the file
 refused 'nothing new to read: the session has ended' profctl read --native --append -o "$WORK/quiet.fxt"
 profctl close >/dev/null || fail "close"
 
+echo "== waits are something new, and so are times of threads, without a sample of the clock"
+# A process that sleeps ran before: of the session it has no tick, and one wait, which is open at the end.
+run_in_background sleep 600
+sleeper=$BACKGROUND_PID
+sleeps() {
+    [ "$(awk '{ print $3 }' "/proc/$sleeper/stat")" = S ]
+}
+# sleep_on NAME OPTION...: a session of it, read before it has anything, and stopped.
+sleep_on() {
+    profctl start --wall "${@:2}" -F 1 -p "$sleeper" >/dev/null || fail "start --wall"
+    profctl read --native -o "$WORK/$1.early.fxt" >/dev/null || fail "the first read"
+    profctl stop >"$WORK/stop.out" || fail "stop"
+    grep -q 'wait for profctl read -o FILE' "$WORK/stop.out" || fail "stop says: $(cat "$WORK/stop.out")"
+}
+wait_until 20 sleeps || fail "it does not sleep"
+sleep_on wait
+profctl read --native --json -o "$WORK/wait.fxt" >"$WORK/read.json" || fail "the read of a wait"
+expect_json "$WORK/read.json" "(d['samples'], d['event_samples'], d['event_samples_added'], d['event_samples_elsewhere']) == (0, 1, 1, 0)" "the wait is not there"
+profctl report --event off-cpu --json "$WORK/wait.fxt" >"$WORK/report.json" || fail "report"
+expect_json "$WORK/report.json" "sum(r['self'] for r in d['rows']) > 0" "nothing has waited"
+profctl report --threads -t "$sleeper" "$WORK/wait.fxt" >/dev/null || fail "the thread has no time"
+cp "$WORK/wait.fxt" "$WORK/wait.copy"
+refused 'nothing new to read: .*; --append adds its books and the times of its threads to' profctl read --native -o "$WORK/again.fxt"
+for how in --force --append; do
+    refused 'nothing new to read: the session has ended' profctl read --native $how -o "$WORK/wait.fxt"
+    cmp "$WORK/wait.fxt" "$WORK/wait.copy" || fail "a read of nothing has changed the file"
+done
+profctl read --native --append -o "$WORK/wait.early.fxt" >"$WORK/out" || fail "read --append of books"
+grep -qx '1 kept sample of other events is not in this file; earlier reads have them' "$WORK/out" || fail "read --append says: $(cat "$WORK/out")"
+profctl close >/dev/null || fail "close"
+for how in new --append --force; do
+    sleep_on "threads$how" --min-wait 10s
+    file=$WORK/threads$how.early.fxt
+    if [ "$how" = new ]; then
+        file=$WORK/threads.fxt
+        profctl read --native -o "$file" >"$WORK/out" || fail "the read of threads"
+    else
+        profctl read --native "$how" -o "$file" >"$WORK/out" || fail "the read $how of threads"
+    fi
+    [ "$(tail -n 1 "$WORK/out")" = "profctl report --threads $file shows for how long threads were blocked" ] || fail "read of threads says: $(cat "$WORK/out")"
+    profctl report --threads -t "$sleeper" --json "$file" >"$WORK/report.json" || fail "the thread has no time"
+    expect_json "$WORK/report.json" "d['threads'][0]['wall_ns'] > 0" "the thread has no time"
+    refused 'nothing new to read: the session has ended' profctl read --native --append -o "$file"
+    refused 'nothing new to read: the session has ended' profctl read --native -o "$WORK/again.fxt"
+    profctl close >/dev/null || fail "close"
+done
+stop_background
+
 echo "== a reader is killed in the middle; the same command goes on"
 is_stopped() {
     grep -q '^State:[[:space:]]*T' "/proc/$1/status"

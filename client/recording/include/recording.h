@@ -114,10 +114,12 @@ struct record_scan {
     const int32_t *pids;         /* borrowed; whose samples are looked for */
     bool *is_pid_seen;           /* owned; of each of them */
     size_t pid_count;
-    const char *session;  /* borrowed; whose samples and books are told apart; NULL: of no one */
-    bool is_other;        /* the segment is that of another session */
-    uint64_t segment_at;  /* the samples before it */
+    const char *session; /* borrowed; whose samples and books are told apart; NULL: of no one */
+    bool is_other;       /* the segment is that of another session */
+    uint64_t segment_at; /* the samples before it, of the clock and of other events */
+    uint64_t segment_event_at;
     uint64_t other_count; /* of samples, in segments of other sessions that are over */
+    uint64_t other_event_count;
     uint64_t books_count; /* how often books came */
     char *books_json;     /* owned; the last of them, or NULL */
     struct unread_modules unread;
@@ -135,11 +137,13 @@ void record_scan_done(struct record_scan *scan);
 int record_scan_watch(struct record_scan *scan, const int32_t *pids, size_t count);
 
 /*
- * From now on has only the books of this session (its id, borrowed until record_scan_done()), and
- * record_scan_other_count() tell what has come of others: a file may have recordings of several.
+ * From now on has only the books and threads of this session (its id, borrowed until
+ * record_scan_done()), and the two below tell how many samples of the clock, and of other events,
+ * have come of others: a file may have recordings of several.
  */
 void record_scan_tell_apart(struct record_scan *scan, const char *session);
 uint64_t record_scan_other_count(const struct record_scan *scan);
+uint64_t record_scan_other_event_count(const struct record_scan *scan);
 
 /* A feed_record_fn, for records that come another way; `userdata` is the scan. */
 int record_scan_record(const struct fxt_record *record, void *userdata);
