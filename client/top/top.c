@@ -13,6 +13,7 @@
 #include "options.h"
 #include "page.h"
 #include "top_full.h"
+#include "top_nothing.h"
 #include "top_print.h"
 #include "top_session.h"
 #include "top_state.h"
@@ -55,11 +56,14 @@ static void print_look(struct batch *batch)
     const struct top_request *request = batch->request;
     struct top_books books = {0};
     struct page page;
+    char nothing[TOP_NOTHING_BYTES];
     const struct top_events *events = top_intake_events(batch->session.intake);
     const struct top_print print = {
         .model = top_intake_model(batch->session.intake),
         .books = &books,
         .event = &events->all[batch->event],
+        .nothing = top_nothing_text(top_intake_model(batch->session.intake), events, batch->event,
+                                    false, nothing),
         .query = {.view = (enum top_view)request->view,
                   .sort = request->by_total ? TOP_BY_TOTAL : TOP_BY_SELF,
                   .event = batch->event,

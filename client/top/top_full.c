@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "options.h"
 #include "text_out.h"
+#include "top_nothing.h"
 #include "top_screen.h"
 #include "top_session.h"
 #include "top_terminal.h"
@@ -185,6 +186,7 @@ static int look_and_draw(struct full *full)
     struct top_rows rows = {0};
     struct top_rows callers = {0};
     struct top_books books = {0};
+    char nothing[TOP_NOTHING_BYTES];
     const struct top_query query = {state->view, state->sort, state->event, state->filter};
     int r = top_model_rows(model, &query, &rows);
     if (r == 0) {
@@ -205,6 +207,7 @@ static int look_and_draw(struct full *full)
             .callers = &callers,
             .books = &books,
             .event = &events->all[state->event],
+            .nothing = top_nothing_text(model, events, state->event, true, nothing),
             .trouble = full->trouble,
             .message = is_old ? "" : full->message,
             .is_utf8 = full->is_utf8,

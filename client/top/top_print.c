@@ -70,6 +70,10 @@ static void write_head(FILE *file, const struct top_print *print, const struct t
     if (print->pending_count > 0) {
         (void)fprintf(file, "%s not handed out yet\n", text_samples(print->pending_count, count));
     }
+    if (sums->sample_count == 0) {
+        text_print(file, print->nothing);
+        (void)fputc('\n', file);
+    }
     if (sums->sample_count > 0 && sums->sample_count < FEW_SAMPLES && !print->event->is_wait) {
         (void)fprintf(file, "few samples: shares are within about %.0f points of the true ones\n",
                       POINTS_OF_SAMPLES / sqrt((double)sums->sample_count));

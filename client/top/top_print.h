@@ -18,6 +18,7 @@ struct top_print {
     const struct top_model *model;     /* borrowed, as the next */
     const struct top_books *books;     /* of the window */
     const struct profile_event *event; /* that the query is of */
+    const char *nothing;               /* what is said of an event without a sample; not in JSON */
     struct top_query query;            /* JSON has all views */
     size_t limit;                      /* of rows; 0: all */
     uint64_t window_ns;

@@ -408,7 +408,7 @@ static void draw_rows(const struct top_look *look, int line, int end)
     }
     if (look->rows->count == 0 && line < end) {
         put_line(look, line, STYLE_PLAIN,
-                 state->filter[0] != '\0' ? "nothing matches the filter" : "no samples yet");
+                 look->sums.sample_count > 0 ? "nothing matches the filter" : look->nothing);
     }
 }
 

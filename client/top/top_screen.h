@@ -24,6 +24,7 @@ struct top_look {
     const struct top_books *books;     /* of the window */
     const struct profile_event *event; /* that all but the books is of */
     struct top_sums sums;              /* of the event */
+    const char *nothing;               /* what is said of an event without a sample */
     struct top_kept kept;
     uint64_t window_ns;
     const char *trouble; /* why no samples come; "": they do */

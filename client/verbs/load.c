@@ -10,6 +10,7 @@
 #include "options.h"
 #include "text_out.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,24 +36,17 @@ static int load_profile(const struct load_request *request, struct profile **ret
                : EXIT_DONE;
 }
 
-static int load_selection(const struct load_request *request, struct profile *profile)
+/* Says how much of the recording is selected. */
+static void complain_selection(const struct load_request *request, const struct profile *profile)
 {
-    struct fault fault = {0};
-    if (selection_is_empty(request->selection)) {
-        return EXIT_DONE;
-    }
-    if (selection_apply(request->selection, profile, &fault) < 0) {
-        return complain("%s: %s", request->path, fault.text);
-    }
-    if (request->shows_selection) {
-        return EXIT_DONE;
-    }
     bool is_part = profile->from_ns > 0 || profile->to_ns > 0;
+    if (selection_is_empty(request->selection) || request->shows_selection) {
+        return;
+    }
     (void)complain(
         "%s: %zu of %" PRIu64 " samples %s selected; %s are those of the whole recording",
         request->path, profile->sample_count, profile->sample_count + profile->unselected_count,
         profile->sample_count == 1 ? "is" : "are", is_part ? "the books" : "length and books");
-    return EXIT_DONE;
 }
 
 /* One line, however many files were lost. */
@@ -186,19 +180,94 @@ static int add_waits(const struct load_request *request, const char *event, stru
     return status;
 }
 
+static const char *const wait_events[LOAD_WAITS_MAX] = {PROFILE_EVENT_OFF_CPU,
+                                                        PROFILE_EVENT_PREEMPTED};
+
 int load_waits(const struct load_request *request, const struct profile *profile, struct waits *ret)
 {
-    static const char *const events[LOAD_WAITS_MAX] = {PROFILE_EVENT_OFF_CPU,
-                                                       PROFILE_EVENT_PREEMPTED};
-    bool is_possible = profile->event.is_clock && strcmp(request->path, "-") != 0;
+    bool is_possible = (profile->event.is_clock || request->selection->event == NULL) &&
+                       strcmp(request->path, "-") != 0;
     int status = EXIT_DONE;
     *ret = (struct waits){0};
     for (size_t i = 0; i < LOAD_WAITS_MAX && is_possible && status == EXIT_DONE; i++) {
-        if (has_event(profile, events[i])) {
-            status = add_waits(request, events[i], ret);
+        if (has_event(profile, wait_events[i]) &&
+            strcmp(profile->event.name, wait_events[i]) != 0) {
+            status = add_waits(request, wait_events[i], ret);
         }
     }
     return status;
+}
+
+static bool is_wait_event(const char *event)
+{
+    return strcmp(event, PROFILE_EVENT_OFF_CPU) == 0 || strcmp(event, PROFILE_EVENT_PREEMPTED) == 0;
+}
+
+/* Loads an event if the recording has it, with a sample that is selected. NULL: it has none.
+ * Returned: profile_free(). */
+static struct profile *try_event(const struct load_request *request, const struct profile *profile,
+                                 const char *event)
+{
+    cleanup_(profile_freep) struct profile *found = NULL;
+    struct fault fault = {0};
+    bool has_some = has_event(profile, event) &&
+                    load_selected(request, event, &found, &fault) == 0 && found->sample_count > 0;
+    return has_some ? take_ptr(found) : NULL;
+}
+
+/* The first other event of a recording that has something to show, waits before others, since they
+ * are time. NULL: there is none, or the recording cannot be read again. Returned: profile_free().
+ */
+static struct profile *find_elsewhere(const struct load_request *request,
+                                      const struct profile *profile)
+{
+    struct profile *found = NULL;
+    if (request->elsewhere == LOAD_ELSEWHERE_UNSAID || request->selection->event != NULL ||
+        strcmp(request->path, "-") == 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < LOAD_WAITS_MAX && found == NULL; i++) {
+        found = try_event(request, profile, wait_events[i]);
+    }
+    for (size_t i = 1; i < profile->event_count && found == NULL; i++) {
+        const char *event = profile->event_names[i];
+        found = is_wait_event(event) ? NULL : try_event(request, profile, event);
+    }
+    return found;
+}
+
+/* Leaves what is selected; where the clock has nothing of it, of another event, or names that.
+ * Returns EXIT_DONE, or EXIT_FAILED after a complaint. */
+static int load_selection(const struct load_request *request, struct profile **profile)
+{
+    cleanup_(profile_freep) struct profile *other = NULL;
+    struct fault fault = {0};
+    bool has_none = (*profile)->sample_count == 0;
+    int r = selection_is_empty(request->selection)
+                ? 0
+                : selection_apply(request->selection, *profile, &fault);
+    if (has_none || r == -ESRCH) {
+        other = find_elsewhere(request, *profile);
+    }
+    const char *event = other == NULL ? NULL : other->event.name;
+    const char *missing =
+        has_none ? "has no sample of the clock" : "no sample of the clock is selected";
+    if (other != NULL && request->elsewhere == LOAD_ELSEWHERE_SHOWN) {
+        (void)complain("%s: %s; what is shown is %s", request->path, missing, event);
+        profile_freep(profile);
+        *profile = take_ptr(other);
+        r = 0;
+    } else if (r < 0) {
+        (void)complain("%s: %s", request->path, fault.text);
+    }
+    if (other != NULL) {
+        (void)complain("%s: %s; --event %s has %zu", request->path, missing, event,
+                       other->sample_count);
+    }
+    if (r == 0) {
+        complain_selection(request, *profile);
+    }
+    return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 int load_recording(const struct load_request *request, struct profile **ret)
@@ -209,7 +278,7 @@ int load_recording(const struct load_request *request, struct profile **ret)
     if (profile == NULL) {
         return status;
     }
-    if (load_selection(request, profile) != EXIT_DONE ||
+    if (load_selection(request, &profile) != EXIT_DONE ||
         load_detail(request->path, request->detail, profile) != EXIT_DONE) {
         return EXIT_FAILED;
     }

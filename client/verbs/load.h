@@ -14,12 +14,21 @@ enum load_detail {
     LOAD_ADDRESSES, /* nothing: no file is opened, and what has no name is shown by its address */
 };
 
+/* What to do where no event was asked for, and the clock has no sample, or none that is selected:
+ * as of a process that hangs. Other events may have some, waits first. */
+enum load_elsewhere {
+    LOAD_ELSEWHERE_NAMED,  /* that event is named */
+    LOAD_ELSEWHERE_SHOWN,  /* it is loaded in the clock's place, which is said */
+    LOAD_ELSEWHERE_UNSAID, /* nothing */
+};
+
 struct load_request {
     const char *path;                  /* borrowed; "-": standard input */
     const struct selection *selection; /* borrowed */
     enum profile_names names;
     enum load_detail detail;
     bool shows_selection; /* the verb says itself how much is selected */
+    enum load_elsewhere elsewhere;
 };
 
 /*
@@ -41,9 +50,9 @@ void waits_done(struct waits *waits);
 
 /*
  * Loads the waits of a recording that was loaded for the same request, whose profile this is, so
- * that all can be shown. Says nothing, since all was said then. There are none to show where none
- * were recorded, or are selected, another event was asked for, or the recording cannot be read
- * again. Returns an exit status.
+ * that all can be shown, but for those that it has itself. Says nothing, since all was said then.
+ * There are none to show where none were recorded, or are selected, another event was asked for, or
+ * the recording cannot be read again. Returns an exit status.
  */
 int load_waits(const struct load_request *request, const struct profile *profile,
                struct waits *ret);

@@ -43,7 +43,8 @@ static char *page_path(const char *path)
 int open_recording(const char *path)
 {
     static const struct selection everything = {0};
-    const struct load_request wanted = {.path = path, .selection = &everything};
+    const struct load_request wanted = {
+        .path = path, .selection = &everything, .elsewhere = LOAD_ELSEWHERE_SHOWN};
     cleanup_(profile_freep) struct profile *profile = NULL;
     cleanup_(waits_done) struct waits waits = {0};
     cleanup_(page_sources_done) struct page_sources sources = {0};

@@ -365,7 +365,10 @@ static bool add_recording(const struct diff_request *request, size_t number, str
     const struct operands *operands = &request->operands;
     const char *path = operands->paths[number];
     cleanup_(profile_freep) struct profile *profile = NULL;
-    const struct load_request wanted = {path, &request->selection, request->names, request->detail};
+    const struct load_request wanted = {.path = path,
+                                        .selection = &request->selection,
+                                        .names = request->names,
+                                        .detail = request->detail};
     int r = load_recording(&wanted, &profile);
     *status = r == EXIT_DONE ? *status : r;
     if (profile == NULL) {

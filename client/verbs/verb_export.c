@@ -177,8 +177,10 @@ int verb_export(int argc, char **argv)
     if (status != OPTIONS_TAKEN) {
         return status;
     }
-    const struct load_request load = {request.path, &request.selection, request.names,
-                                      request.detail};
+    const struct load_request load = {.path = request.path,
+                                      .selection = &request.selection,
+                                      .names = request.names,
+                                      .detail = request.detail};
     status = load_recording(&load, &profile);
     if (profile == NULL) {
         return status;

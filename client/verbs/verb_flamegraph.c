@@ -112,11 +112,23 @@ static int check_request(const struct flamegraph_request *request)
     return OPTIONS_TAKEN;
 }
 
+/* One recording may be shown by its waits; two are compared by the clock. */
+static struct load_request wanted_of(const struct flamegraph_request *request, const char *path)
+{
+    return (struct load_request){
+        .path = path,
+        .selection = &request->selection,
+        .names = request->names,
+        .detail = request->detail,
+        .elsewhere = request->second_path == NULL ? LOAD_ELSEWHERE_SHOWN : LOAD_ELSEWHERE_NAMED,
+    };
+}
+
 /* Loads one recording. `*status` becomes that of a failure; false: there is nothing to show. */
 static bool load(const struct flamegraph_request *request, const char *path, int *status,
                  struct profile **ret)
 {
-    const struct load_request wanted = {path, &request->selection, request->names, request->detail};
+    const struct load_request wanted = wanted_of(request, path);
     int r = load_recording(&wanted, ret);
     *status = r == EXIT_DONE ? *status : r;
     return *ret != NULL;
@@ -141,8 +153,7 @@ static int load_others(const struct flamegraph_request *request, const struct pr
     if (request->second_path != NULL) {
         return load(request, request->second_path, status, &ret->second) ? OPTIONS_TAKEN : *status;
     }
-    const struct load_request wanted = {request->path, &request->selection, request->names,
-                                        request->detail};
+    const struct load_request wanted = wanted_of(request, request->path);
     int r = is_picture(request->output_path) || request->selection.event != NULL
                 ? EXIT_DONE
                 : load_waits(&wanted, first, &ret->waits);

@@ -195,7 +195,8 @@ static int load_merged(struct writing *writing, struct profile **ret)
                         "; is there room for them?");
     }
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
-    const struct load_request load = {path, &everything, PROFILE_NAMES_READABLE, LOAD_FUNCTIONS};
+    const struct load_request load = {
+        .path = path, .selection = &everything, .elsewhere = LOAD_ELSEWHERE_UNSAID};
     return load_recording(&load, ret);
 }
 

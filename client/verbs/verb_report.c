@@ -330,8 +330,12 @@ static int print_threads(const struct report_request *request)
 {
     cleanup_(profile_freep) struct profile *profile = NULL;
     const struct selection everything = {0};
-    const struct load_request load = {request->path, &everything, request->names, LOAD_ADDRESSES,
-                                      true};
+    const struct load_request load = {.path = request->path,
+                                      .selection = &everything,
+                                      .names = request->names,
+                                      .detail = LOAD_ADDRESSES,
+                                      .shows_selection = true,
+                                      .elsewhere = LOAD_ELSEWHERE_UNSAID};
     const size_t limit = request->limit == ROWS_UNSAID ? ROWS_DEFAULT : request->limit;
     struct summary summary;
     struct page page;
@@ -364,8 +368,11 @@ static int print_report(const struct report_request *request)
     cleanup_(profile_freep) struct profile *profile = NULL;
     cleanup_(profile_freep) struct profile *other = NULL;
     struct summary summary;
-    const struct load_request load = {request->path, &request->selection, request->names,
-                                      request->detail, !request->is_json};
+    const struct load_request load = {.path = request->path,
+                                      .selection = &request->selection,
+                                      .names = request->names,
+                                      .detail = request->detail,
+                                      .shows_selection = !request->is_json};
     int status = load_recording(&load, &profile);
     if (profile == NULL) {
         return status;

@@ -103,13 +103,18 @@ int verb_view(int argc, char **argv)
     if (status != OPTIONS_TAKEN) {
         return status;
     }
-    const struct load_request load = {request.path, &request.selection, request.names,
-                                      request.detail};
+    bool has_page = view_viewers[request.viewer].format == NULL;
+    const struct load_request load = {
+        .path = request.path,
+        .selection = &request.selection,
+        .names = request.names,
+        .detail = request.detail,
+        .elsewhere = has_page ? LOAD_ELSEWHERE_SHOWN : LOAD_ELSEWHERE_NAMED,
+    };
     status = load_recording(&load, &profile);
     if (profile == NULL) {
         return status;
     }
-    bool has_page = view_viewers[request.viewer].format == NULL;
     int waits_status = has_page ? load_waits(&load, profile, &waits) : EXIT_DONE;
     if (waits_status != EXIT_DONE) {
         return waits_status;

@@ -488,6 +488,49 @@ def judge_events(browser, profctl, maker, folder):
     expect_same("problems of events", flames.page.problems(), [])
 
 
+def make_hang(maker, path, is_alone):
+    """200 waits of what has no tick; beside it, where it is not alone, a process that computes."""
+    recording = begin("/opt/app", "0badcafe00")
+    recording.data(SESSION, {"session": "s", "config": {"sample_period_ns": 1000000}, "events": EVENTS})
+    for number in range(200):
+        recording.time_ns = 10**12 + number * 10**7
+        recording.event(100, 1, 9 * 10**6, [address("parse"), address("main")])
+        recording.event(100, 3, 10**6, [address("render"), address("main")])
+        if not is_alone:
+            recording.stack(200, [address("burst")])
+    kept = 0 if is_alone else 200
+    recording.data(BOOKS, {"period_ns": 1000000, "total": {"expected": 4000, "received": 4000, "kept": kept, "filtered": 4000 - kept}})
+    recording.write(maker, path)
+
+
+def judge_hang(browser, profctl, maker, folder):
+    """What has no tick is shown by its waits, or these are named; so is a part of a recording that has none."""
+    path, page = (os.path.join(folder, name) for name in ("hang.fxt", "hang.html"))
+    run = lambda *options: subprocess.run([profctl, *options], capture_output=True, text=True, check=False)
+    flames = Flames(browser, page)
+    for is_alone, selected, said in ((True, (), "has no sample of the clock"), (False, ("-p", "100"), "no sample of the clock is selected")):
+        make_hang(maker, path, is_alone)
+        done = run("flamegraph", path, *selected, "-o", page)
+        expect(done.returncode == 0 and done.stderr.startswith(f"profctl: {path}: {said}; what is shown is off-cpu\n"), f"of what hangs: {done}")
+        flames.open("#by=none")
+        expect("1.8 s blocked" in flames.text("range_text"), f"begins with {flames.text('range_text')}")
+        expect_same("the switch", flames.page.evaluate("[...document.getElementById('shown').options].map((option) => option.text)"),
+                    ["time blocked", "time ready"])
+        remarks = flames.page.evaluate("[...document.getElementById('warnings').children].map((item) => item.textContent)")
+        expect_same("says of ticks", [text.partition(":")[0] for text in remarks if "tick" in text],
+                    ["No tick of the timer has a sample in the recording"] * is_alone)
+        done = run("flamegraph", path, *selected, "-o", f"{folder}/hang.svg")
+        expect(f"{said}; what is shown is off-cpu\n" in done.stderr, f"the picture: {done}")
+        with open(f"{folder}/hang.svg", encoding="utf-8") as file:
+            expect("200 samples of off-cpu, 1.800 s blocked" in file.read(), "the picture has no waits")
+        for verb in (("report",), ("export", "--format", "folded")):
+            done = run(*verb, path, *selected)
+            expect(done.returncode == (0 if is_alone else 1) and f"profctl: {path}: {said}; --event off-cpu has 200\n" in done.stderr, f"{verb}: {done}")
+        expect_same("the clock is wanted", "off-cpu" in run("export", "--format", "folded", "--event", "cpu-clock", path, *selected).stderr, False)
+    expect("off-cpu" not in run("report", path, "-p", "300").stderr, "an event is named that has nothing either")
+    expect_same("problems of what hangs", flames.page.problems(), [])
+
+
 def judge_picture(browser, profctl, path, folder):
     picture = os.path.join(folder, "picture.svg")
     subprocess.run([profctl, "flamegraph", path, "-o", picture], check=True)
@@ -586,6 +629,7 @@ def main():
         judge_difference(browser, profctl, maker, path, later, folder)
         judge_picture(browser, profctl, path, folder)
         judge_events(browser, profctl, maker, folder)
+        judge_hang(browser, profctl, maker, folder)
     finally:
         browser.close()
     sys.exit(1 if failures else 0)

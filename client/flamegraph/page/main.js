@@ -452,7 +452,7 @@ function showFacts() {
     part("title").textContent = names.join(" compared with ");
     part("facts").textContent = recordings.map((recording, r) => (
         `${isSwitch && r > 0 ? "" : originText(recording)}${factsText(recording)}`)).join("; ");
-    part("warnings").replaceChildren(...recordings.flatMap(remarks).map(({ text, isGrave }) => {
+    part("warnings").replaceChildren(...allRemarks(recordings).map(({ text, isGrave }) => {
         const item = document.createElement("li");
         item.textContent = text;
         item.className = isGrave ? "" : "plain";

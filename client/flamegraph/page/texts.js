@@ -126,8 +126,18 @@ function remarks({ parts }) {
     ].map(({ text, isGrave }) => ({ text: of(part) + text, isGrave })));
 }
 
-/* Where all ticks of the clock went, by the books. */
+/* The same of all recordings; what holds for several events of one stands once. */
+function allRemarks(recordings) {
+    const byText = new Map(recordings.flatMap(remarks).map((remark) => [remark.text, remark]));
+    return [...byText.values()];
+}
+
+/* Where all ticks of the clock went, by the books; of waits only that none of them has a sample. */
 function accounts(recording) {
+    const hasNone = waitState(recording) !== undefined && ticksOf(recording, "kept") === 0;
+    if (hasNone && ticksOf(recording, "expected") > 0) {
+        return [{ text: "No tick of the timer has a sample in the recording: what was recorded did not run when one was due, so there is no time running", isGrave: false }];
+    }
     if (recording.event !== undefined || ticksOf(recording, "expected") === 0) {
         return [];
     }
