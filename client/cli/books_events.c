@@ -74,6 +74,18 @@ static void print_sampled(FILE *file, const cJSON *event, uint64_t amount)
     }
 }
 
+/* The name, and that all numbers behind it but those that are kept are of all tasks, where others
+ * than those of the recording are among them. */
+static void print_name(FILE *file, const cJSON *event, const cJSON *total)
+{
+    text_print(file, text(event, "event", "[unknown]"));
+    if (cJSON_HasObjectItem(event, "leader")) {
+        (void)fputs(", with ", file);
+        text_print(file, text(event, "leader", "[unknown]"));
+    }
+    (void)fputs(number(total, "filtered") > 0 ? ", of all tasks: " : ": ", file);
+}
+
 static double seconds(const cJSON *total, const char *member)
 {
     return (double)number(total, member) / 1e9;
@@ -82,8 +94,8 @@ static double seconds(const cJSON *total, const char *member)
 /* Waits, whose samples weigh as many ns as they were long. */
 static void print_waits(FILE *file, const cJSON *event, const cJSON *total)
 {
-    text_print(file, text(event, "event", "[unknown]"));
-    (void)fprintf(file, ": %" PRIu64 " waits, of which %" PRIu64 " kept; %.3f s of %.3f s",
+    print_name(file, event, total);
+    (void)fprintf(file, "%" PRIu64 " waits, of which %" PRIu64 " kept; %.3f s of %.3f s",
                   number(total, "received"), number(total, "kept"), seconds(total, "sampled"),
                   seconds(total, "counted"));
     if (number(total, "not_sampled") > 0) {
@@ -116,12 +128,7 @@ static void print_event(FILE *file, const cJSON *event)
         print_waits(file, event, total);
         return;
     }
-    text_print(file, text(event, "event", "[unknown]"));
-    if (cJSON_HasObjectItem(event, "leader")) {
-        (void)fputs(", with ", file);
-        text_print(file, text(event, "leader", "[unknown]"));
-    }
-    (void)fputs(": ", file);
+    print_name(file, event, total);
     if (cJSON_HasObjectItem(total, "counted")) {
         print_amount(file, event, number(total, "counted"));
         (void)fputs(" counted; ", file);

@@ -289,6 +289,24 @@ TEST(says_in_short_what_the_books_warn_of)
                                      "--books", &unread));
 }
 
+#define EVENTS_WITH_FILTERED(filtered)                                                             \
+    "{\"cpus\":[],\"events\":[{\"event\":\"page-faults\",\"unit\":\"faults\",\"total\":{"          \
+    "\"counted\":70,\"sampled\":60,\"received\":5,\"kept\":2,\"filtered\":" filtered               \
+    "}},{\"event\":\"off-cpu\",\"unit\":\"ns\",\"total\":{\"counted\":2000000000,\"sampled\":"     \
+    "1000000000,\"received\":5,\"kept\":2,\"short_ns\":0,\"filtered\":" filtered "}}]}"
+
+TEST(says_where_amounts_are_of_all_tasks)
+{
+    assert_true(
+        prints(EVENTS_WITH_FILTERED("3"),
+               "page-faults, of all tasks: 70 faults counted; 5 samples, of which 2 kept, stand "
+               "for 60\n"
+               "off-cpu, of all tasks: 5 waits, of which 2 kept; 1.000 s of 2.000 s\n"));
+    assert_true(prints(EVENTS_WITH_FILTERED("0"),
+                       "page-faults: 70 faults counted; 5 samples, of which 2 kept, stand for 60\n"
+                       "off-cpu: 5 waits, of which 2 kept; 1.000 s of 2.000 s\n"));
+}
+
 TEST(says_whose_follower_an_event_is)
 {
     assert_true(prints("{\"cpus\":[],\"events\":[{\"event\":\"instructions\","
