@@ -6,7 +6,8 @@
  * one and a half, the functions that both have go on; behind a longer gap the thread had not run,
  * and all slices end. Each slice says how many samples it is made of, in all and in itself: times
  * between samples vary, so lengths only nearly are multiples of the period. Of another event a
- * sample is the time that it stands for, or where that is none the moment when it happened.
+ * sample is the time that it stands for, or where that is none the moment when it happened. Of a
+ * wait that may stand for others the recording does not have its own length, which the slice says.
  *
  * There are many times more slices than frames. So what a slice says of its frame is made once for
  * each frame, before its numbers and behind them.
@@ -63,7 +64,8 @@ struct chrome {
     int64_t pid;     /* of it */
     int64_t tid;
     struct export_cost cost;
-    int fault; /* the first -errno */
+    bool has_estimates; /* waits stand for others too */
+    int fault;          /* the first -errno */
 };
 
 static void chrome_done(struct chrome *writer)
@@ -207,6 +209,9 @@ static void put_slice(struct chrome *writer, const struct slice *slice, uint64_t
         out, writer->profile->event.is_clock ? ",\"args\":{\"samples\":" : ",\"args\":{\"total\":",
         slice->total);
     put_member(out, ",\"self\":", slice->self);
+    if (writer->has_estimates) {
+        byte_out_text(out, ",\"length\":\"with others that it stands for\"");
+    }
     if (is_marker) {
         byte_out_text(out, "}}");
     } else {
@@ -359,6 +364,7 @@ int chrome_print(FILE *file, const struct profile *profile, const struct export_
         .out = {.file = file},
         .slices_out = {.file = file},
         .cost = export_cost_of(profile),
+        .has_estimates = export_books_has_estimates(profile),
     };
     int r =
         order == NULL ? -ENOMEM : text_forms_init_frames(&writer.names, profile, print_name_form);

@@ -117,6 +117,15 @@ uint64_t export_books_lost_cost(const struct profile *profile, const struct expo
     return sum;
 }
 
+bool export_books_has_estimates(const struct profile *profile)
+{
+    if (!profile->event.is_wait || profile->books_json == NULL) {
+        return profile->event.is_wait;
+    }
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(profile->books_json);
+    return count_of(event_total(books, &profile->event), "not_sampled") > 0;
+}
+
 static void tell(export_line_fn *on_line, void *userdata, const char *label, uint64_t number)
 {
     char line[LINE_BYTES];

@@ -6,6 +6,7 @@
 #include "export_cost.h"
 #include "profile.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Ticks that may have been the target's and have no sample: lost, throttled, missed and dropped
@@ -15,6 +16,10 @@ uint64_t export_books_lost(const struct profile *profile);
 
 /* What they would have cost. */
 uint64_t export_books_lost_cost(const struct profile *profile, const struct export_cost *cost);
+
+/* Whether waits stand for others too, so that what a sample stands for is not how long its own wait
+ * was: where the books say so, or there are none. False of another event. */
+bool export_books_has_estimates(const struct profile *profile);
 
 /* Hands over one line at a time of what a reader should know of the recording: samples, period,
  * each term of the books, counters that are not 0; of another event than the clock its own books.
