@@ -236,6 +236,19 @@ static struct profile *find_elsewhere(const struct load_request *request,
     return found;
 }
 
+/* Says of a recording of several events that there is nothing to show, and how to see the times of
+ * threads where there are some. */
+static void complain_none(const struct load_request *request, const struct profile *profile)
+{
+    const struct profile_event *event = &profile->event;
+    if (profile->event_count > 1 && request->elsewhere != LOAD_ELSEWHERE_UNSAID) {
+        (void)complain(
+            "%s: has no sample of %s%s", request->path, event->is_clock ? "the clock" : event->name,
+            profile->thread_count > 0 ? "; profctl report --threads has the times of its threads"
+                                      : "");
+    }
+}
+
 /* Leaves what is selected; where the clock has nothing of it, of another event, or names that.
  * Returns EXIT_DONE, or EXIT_FAILED after a complaint. */
 static int load_selection(const struct load_request *request, struct profile **profile)
@@ -263,6 +276,8 @@ static int load_selection(const struct load_request *request, struct profile **p
     if (other != NULL) {
         (void)complain("%s: %s; --event %s has %zu", request->path, missing, event,
                        other->sample_count);
+    } else if (r == 0 && (*profile)->sample_count == 0) {
+        complain_none(request, *profile);
     }
     if (r == 0) {
         complain_selection(request, *profile);

@@ -528,6 +528,18 @@ def judge_hang(browser, profctl, maker, folder):
             expect(done.returncode == (0 if is_alone else 1) and f"profctl: {path}: {said}; --event off-cpu has 200\n" in done.stderr, f"{verb}: {done}")
         expect_same("the clock is wanted", "off-cpu" in run("export", "--format", "folded", "--event", "cpu-clock", path, *selected).stderr, False)
     expect("off-cpu" not in run("report", path, "-p", "300").stderr, "an event is named that has nothing either")
+    recording = begin("/opt/app", "0badcafe00")
+    recording.data(SESSION, {"session": "s", "config": {"sample_period_ns": 1000000}, "events": EVENTS})
+    threads = ""
+    for lines in ((), ({"pid": 100, "tid": 100, "boot_ts_ns": "1000", "wall_ns": 5, "blocked_ns": 5},)):
+        if lines:
+            recording.data("cpu-profilerd.threads", *lines)
+            threads = "; profctl report --threads has the times of its threads"
+        recording.write(maker, path)
+        for verb in (("report",), ("export", "--format", "folded"), ("flamegraph", "-o", page)):
+            for options, event in (((), "the clock"), (("--event", "off-cpu"), "off-cpu")):
+                done = run(*verb, path, *options)
+                expect_same(f"{verb} of nothing", (done.returncode, done.stderr), (0, f"profctl: {path}: has no sample of {event}{threads}\n"))
     expect_same("problems of what hangs", flames.page.problems(), [])
 
 
