@@ -456,6 +456,11 @@ static int read_pids(struct proc_read *scan, struct proc_reading *reading)
     return r;
 }
 
+static bool is_gone(int error)
+{
+    return error == ENOENT || error == ESRCH;
+}
+
 /* Reads the times of a thread, by its folder below `task_fd`. */
 static int add_times(struct proc_read *scan, int task_fd, int32_t tid, struct proc_reading *reading)
 {
@@ -465,8 +470,9 @@ static int add_times(struct proc_read *scan, int task_fd, int32_t tid, struct pr
     cleanup_(closep) int fd = openat(task_fd, name, O_RDONLY | O_CLOEXEC);
     struct thread_reading times = {.tid = tid, .at_ns = clock_ns(CLOCK_BOOTTIME)};
     ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (size <= 0) {
-        return 0; /* it has exited meanwhile, or this kernel counts nothing */
+    if (size <= 0) { /* it has exited meanwhile, or this kernel counts nothing */
+        reading->cut = reading->cut || (size < 0 && !is_gone(errno));
+        return 0;
     }
     text[size] = '\0';
     if (proc_parse_times(text, &times) < 0) {
@@ -485,14 +491,13 @@ static int read_process_times(struct proc_read *scan, int32_t pid, struct proc_r
     struct proc_stat stat = {0};
     const size_t before = reading->time_count;
     cleanup_(closep) int pid_fd = open_process(scan, pid);
-    if (pid_fd < 0 || read_stat(scan, pid_fd, &stat) < 0) {
-        return 0;
-    }
-    DIR *folder = open_folder(pid_fd, "task");
+    int r = pid_fd < 0 ? pid_fd : read_stat(scan, pid_fd, &stat);
+    DIR *folder = r < 0 ? NULL : open_folder(pid_fd, "task");
     if (folder == NULL) {
+        reading->cut = reading->cut || !is_gone(r < 0 ? -r : errno);
         return 0;
     }
-    int r = 0;
+    r = 0;
     const struct dirent *entry;
     while (r == 0 && (entry = readdir(folder)) != NULL) {
         int32_t tid = proc_parse_id(entry->d_name);

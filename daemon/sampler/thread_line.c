@@ -50,11 +50,11 @@ static void add_read(struct thread_line *line, const struct thread_run *run)
     const struct thread_sums *sums = &run->sums;
     uint64_t delay_ns = less(run->last.delay_ns, run->first.delay_ns);
     uint64_t preempted_ns = less(run->last_sums.preempted_ns, run->first_sums.preempted_ns);
-    uint64_t told_ns = sum_of(&run->last_sums) - sum_of(&run->first_sums);
+    uint64_t told_ns = less(sum_of(&run->last_sums), sum_of(&run->first_sums));
     uint64_t untold_ns = less(run->last.at_ns - run->first.at_ns, told_ns);
     uint64_t woken_ns = less(delay_ns, preempted_ns);
     untold_ns = less(untold_ns, less(less(run->last.run_ns, run->first.run_ns),
-                                     run->last_sums.running_ns - run->first_sums.running_ns));
+                                     less(run->last_sums.running_ns, run->first_sums.running_ns)));
     /* It was ready in what no record tells, as far as it did not run then; else while it was off.
      */
     uint64_t off_ns = less(woken_ns, untold_ns);

@@ -22,9 +22,14 @@ struct thread_times {
     size_t taken_count; /* of the first */
     bool is_running;
     bool is_reading;
+    bool is_stale;    /* what is under way was asked for by a run that is over */
     bool is_last;     /* as the run ends */
+    bool is_due;      /* a further reading of all threads is, */
+    bool is_due_last; /* as the run ends */
+    bool is_cut;      /* some threads were not read */
     bool has_all;     /* each thread that there was */
     uint64_t walk_ns; /* when the reading of all of them began */
+    uint64_t wanted_ns;
     uint64_t asked_ns;
     size_t read_count;
 };
@@ -38,7 +43,7 @@ void thread_times_done(struct thread_times *times);
 void thread_times_start(struct thread_times *times);
 uint64_t thread_times_stop(struct thread_times *times);
 
-/* Has all threads read, unless that is under way. */
+/* Has all threads read, from now on or once what is under way has come. */
 void thread_times_read(struct thread_times *times, bool is_last);
 /* True while they are read, for two seconds at the most. */
 bool thread_times_are_coming(const struct thread_times *times);

@@ -7,6 +7,8 @@
  */
 #include "wait_lives.h"
 
+#include "extremes.h"
+
 uint64_t wait_lives_losses(const struct wait_table *table, const struct tracked *thread)
 {
     return thread->state == STATE_RUNNING ? table->cpus[thread->cpu_index].losses : table->losses;
@@ -71,7 +73,8 @@ void wait_lives_correct(struct tracked *thread, size_t cpu_index)
     thread->cpu_index = (uint32_t)cpu_index;
     thread->losses = 0; /* the caller has seen that there were none */
     if (run->has_first) {
-        run->first_sums = (struct thread_sums){.running_ns = run->first.at_ns - thread->since_ns};
+        const uint64_t at_ns = max_u64(run->first.at_ns, thread->since_ns);
+        run->first_sums = (struct thread_sums){.running_ns = at_ns - thread->since_ns};
     }
 }
 
@@ -174,6 +177,14 @@ uint64_t wait_lives_assume_end(const struct wait_table *table, const struct trac
     return end_ns < thread->since_ns ? thread->since_ns : end_ns < stop_ns ? end_ns : stop_ns;
 }
 
+/* Whether other records say that another thread has the tid of one that has ended. */
+static bool is_reused(const struct wait_table *table, const struct tracked *thread,
+                      uint64_t time_ns)
+{
+    return thread->state == STATE_ENDED &&
+           told(table, thread->pid, thread->tid, time_ns).from_ns > thread->run.to_ns;
+}
+
 struct tracked *wait_lives_meet(struct wait_table *table, int32_t pid, int32_t tid,
                                 uint64_t time_ns)
 {
@@ -181,6 +192,10 @@ struct tracked *wait_lives_meet(struct wait_table *table, int32_t pid, int32_t t
         return NULL;
     }
     struct tracked *thread = wait_lives_find(table, pid, tid, time_ns);
+    if (thread != NULL && is_reused(table, thread, time_ns)) {
+        wait_lives_replace(table, thread, time_ns);
+        thread = NULL;
+    }
     if (thread == NULL) {
         return wait_lives_add(table, pid, tid, STATE_ASSUMED,
                               assume_begin(table, pid, tid, time_ns));

@@ -28,6 +28,7 @@ struct wait_table {
     uint64_t losses; /* of all CPUs */
     size_t blind_count;
     uint64_t start_ns;
+    uint32_t settled; /* the place at which wait_table_settle() has arrived */
     bool is_running;
     struct wait_cpu cpus[];
 };

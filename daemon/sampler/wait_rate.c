@@ -21,6 +21,7 @@
 #define OWN_SAMPLES     256  /* samples from which on it is */
 #define SPAN_LEAST_NS   UINT64_C(10000000)
 #define LONG_LEAST_MAX  (UINT64_C(3600) * NS_PER_S)
+#define LONG_PARTS      16          /* of the samples that may be: one part of long waits is few */
 #define LONG_SPANS      16          /* with few, until shorter ones are written again for a span */
 #define GAP_PERIODS_MAX UINT64_C(3) /* a change makes it two */
 /* Half as long again is no longer than the longest. */
@@ -104,13 +105,13 @@ static void bound_long(struct wait_rate *rate, uint64_t max_hz, uint64_t span_ns
 {
     const uint64_t now_ns = max_u64(WAIT_RATE_LONG_NS / rate->period, rate->long_least_ns);
     const uint64_t long_hz = rate->long_count * NS_PER_S / span_ns;
-    const bool are_few = long_hz < max_hz / LONG_SPANS;
-    rate->long_few_count = are_few ? rate->long_few_count + 1 : 0;
+    const bool are_few = long_hz * LONG_PARTS <= max_hz;
+    rate->calm_spans = are_few ? rate->calm_spans + 1 : 0;
     if (long_hz > max_hz / 2) {
         rate->long_least_ns = min_u64(2 * now_ns, LONG_LEAST_MAX);
-    } else if (rate->long_few_count == LONG_SPANS) {
+    } else if (rate->calm_spans == LONG_SPANS) {
         rate->long_least_ns /= 2;
-        rate->long_few_count = 0;
+        rate->calm_spans = 0;
     }
     rate->long_count = 0;
 }

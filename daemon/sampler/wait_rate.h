@@ -36,9 +36,9 @@ struct wait_rate {
     uint64_t drawn_ns;      /* the period was */
     uint64_t sample_ns;     /* what a sample costs, with the kernel's part */
     uint64_t switch_count;
-    uint64_t long_count;     /* of waits that were written without a sample, as they were long */
-    unsigned long_few_count; /* spans with few */
-    uint64_t long_least_ns;  /* shorter ones are not: there would be too many; 0: any may be */
+    uint64_t long_count;    /* of waits that were written without a sample, as they were long */
+    unsigned calm_spans;    /* spans in a row with few */
+    uint64_t long_least_ns; /* shorter ones are not: there would be too many; 0: any may be */
     uint64_t gap_count; /* switches since the last sample that stands for some, with its own, and
                          * without those of samples that stand for themselves alone */
     uint64_t draw_count;

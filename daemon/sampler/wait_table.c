@@ -18,6 +18,8 @@
 
 #include <stdlib.h>
 
+#define SETTLED_MAX ((size_t)8192) /* threads at a time */
+
 struct wait_table *wait_table_new(const struct wait_table_config *config)
 {
     struct wait_table *table = calloc(1, sizeof *table + config->cpu_count * sizeof table->cpus[0]);
@@ -217,6 +219,7 @@ void wait_table_out(struct wait_table *table, size_t cpu_index, const struct wai
     thread->run.is_seen = true;
     wait_lives_enter(table, thread, away->kind == WAIT_PREEMPTED ? STATE_PREEMPTED : STATE_BLOCKED,
                      away->time_ns);
+    thread->cpu_index = (uint32_t)cpu_index;
     thread->period = away->period;
     thread->long_ns = thread->is_sampler ? 0 : away->long_ns;
     thread->line.voluntary += away->kind == WAIT_BLOCKED;
@@ -318,8 +321,12 @@ void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind)
 
 void wait_table_settle(struct wait_table *table, uint64_t time_ns)
 {
-    for (uint32_t i = 1; i < table->threads.end && table->losses > 0; i++) {
-        struct tracked *thread = &table->threads.all[i];
+    for (size_t i = 0; i < SETTLED_MAX && table->losses > 0; i++) {
+        table->settled = table->settled + 1 < table->threads.end ? table->settled + 1 : 0;
+        struct tracked *thread = &table->threads.all[table->settled];
+        if (table->settled == 0) {
+            break;
+        }
         if (thread->state == STATE_ENDED || wait_lives_is_certain(table, thread)) {
             continue;
         }
@@ -385,10 +392,11 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_n
         if (thread->state == STATE_ENDED) {
             continue;
         }
+        bool has_gone = !thread->is_there && thread->since_ns < read_ns && read_ns != UINT64_MAX;
         bool never_ran = run->has_last && run->last.run_count == run->first.run_count &&
                          run->last.run_ns == run->first.run_ns;
         uint64_t end_ns = time_ns;
-        if (!thread->is_there && thread->since_ns < read_ns && read_ns != UINT64_MAX) {
+        if (has_gone) {
             thread->losses = UINT64_MAX;
             end_ns = wait_lives_assume_end(table, thread, time_ns);
         }
@@ -398,7 +406,11 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_n
         if (run->is_seen || never_ran) {
             end_open_wait(table, thread, thread->cpu_index, end_ns);
         }
-        wait_lives_close_run(table, thread, end_ns);
+        if (has_gone) {
+            wait_lives_end(table, thread, end_ns);
+        } else {
+            wait_lives_close_run(table, thread, end_ns);
+        }
     }
     table->is_running = false;
 }

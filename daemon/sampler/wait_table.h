@@ -68,8 +68,7 @@ struct wait_table *wait_table_free(struct wait_table *table);
 
 /* A run begins; it ends, and with it all open waits, as far as they have come. `read_ns`: /proc was
  * read since then, and all threads that were there have been told with `is_last`; UINT64_MAX: it
- * was not. One that was not there waits no more: it exited before the run, and does not come back.
- */
+ * was not. One that was not there has ended in this run, and its wait is not certain. */
 void wait_table_start(struct wait_table *table, uint64_t time_ns);
 void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_ns);
 
@@ -108,8 +107,9 @@ void wait_table_exec(struct wait_table *table, size_t cpu_index, int32_t pid, ui
 /* Records of a CPU are missing from now on or, with false, up to now: any thread that is on no CPU
  * may have that one meanwhile. */
 void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind);
-/* Ends each thread whose end only other records told, up to a time: they remember it for a second.
- * All records of switches up to that time have been taken. */
+/* Ends threads whose end only other records told, up to a time; these remember it for a second.
+ * Each call looks at a part of all threads. All records of switches up to that time have been
+ * taken. */
 void wait_table_settle(struct wait_table *table, uint64_t time_ns);
 /* What /proc said of a thread, as the run began or, with `is_last`, as it ends. */
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last);

@@ -19,8 +19,8 @@
 
 #include <stdlib.h>
 
-#define SETTLE_NS       UINT64_C(250000000) /* ends are remembered for longer */
-#define OWN_SAMPLES_MAX 16384               /* of which the cost of one is made out */
+#define SETTLE_NS       (100 * NS_PER_MS)
+#define OWN_SAMPLES_MAX 16384 /* of which the cost of one is made out */
 
 struct waits_cpu {
     struct switch_rings rings;
@@ -43,7 +43,8 @@ struct waits {
     uint64_t sample_count; /* and for how many samples of them, lately */
     uint64_t started_ns;
     uint64_t enabled_ns; /* of the runs that are over */
-    uint64_t settled_ns; /* when ends of threads were last asked for */
+    uint64_t merged_ns;  /* the records up to then have been taken, */
+    uint64_t settled_ns; /* and then ends of threads were last asked for */
     bool is_running;
     struct waits_cpu cpus[];
 };
@@ -307,7 +308,8 @@ static void take_all(struct waits *waits, uint64_t horizon_ns)
 void waits_merge(struct waits *waits, uint64_t horizon_ns)
 {
     const uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    take_all(waits, thread_times_limit_ns(&waits->times, horizon_ns));
+    waits->merged_ns = thread_times_limit_ns(&waits->times, horizon_ns);
+    take_all(waits, waits->merged_ns);
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
         switch_rings_publish(&waits->cpus[i].rings);
     }
@@ -336,18 +338,17 @@ static void tell_long(struct waits *waits, size_t cpu_index)
     cpu->long_count = count;
 }
 
-/* A thread that ends while switch records are missing is known for a second. */
-static void settle(struct waits *waits, uint64_t time_ns)
+static void settle(struct waits *waits)
 {
-    if (time_ns >= waits->settled_ns + SETTLE_NS) {
-        wait_table_settle(waits->table, time_ns);
-        waits->settled_ns = time_ns;
+    if (waits->merged_ns >= waits->settled_ns + SETTLE_NS) {
+        wait_table_settle(waits->table, waits->merged_ns);
+        waits->settled_ns = waits->merged_ns;
     }
 }
 
 void waits_adapt(struct waits *waits, uint64_t time_ns)
 {
-    settle(waits, time_ns);
+    settle(waits);
     const uint64_t records_ns = waits->switch_count * WAIT_RATE_SWITCH_OWN_NS;
     const uint64_t samples_ns = waits->own_ns > records_ns ? waits->own_ns - records_ns : 0;
     bool is_due = false;
@@ -449,6 +450,7 @@ void waits_stop(struct waits *waits, uint64_t time_ns)
     for (size_t i = 0; i < waits->config.source->cpu_count; i++) {
         struct waits_cpu *cpu = &waits->cpus[i];
         switch_rings_stop(&cpu->rings, time_ns);
+        wait_rate_pause(&cpu->rate, time_ns);
         cancel_ticket(waits, cpu);
         cpu->switch_ns = 0;
     }

@@ -117,6 +117,20 @@ TEST(knows_a_thread_without_a_record_by_what_it_ran)
     assert_line(&line, 1000, 0, 0, 0, 1000);
 }
 
+/* Blocked at the first reading; what it was then until the next switch was lost and is in no sum:
+ * it may have been ready, as the scheduler says. */
+TEST(keeps_the_ready_time_where_a_state_was_dropped)
+{
+    struct thread_line line = {0};
+    struct thread_run run = with_readings();
+    (void)state;
+    run.first_sums = (struct thread_sums){.blocked_ns = 90};
+    run.sums = run.last_sums = (struct thread_sums){.running_ns = 20};
+    run.last.run_ns = 5000 + 20;
+    thread_line_add(&line, &run);
+    assert_line(&line, 1000, 20, 150, 0, 830);
+}
+
 TEST(adds_runs_up)
 {
     struct thread_line line = {0};

@@ -263,3 +263,42 @@ TEST(a_sample_that_wakes_the_reader_stands_for_itself_alone)
     assert_int_equal(weights[2], 2 * period - 1);
     assert_int_equal(weights[3], 1);
 }
+
+/* A pause between two runs is no calm time. */
+TEST(keeps_its_period_over_a_pause)
+{
+    struct wait_rate rate;
+    (void)state;
+    wait_rate_init(&rate, 3, 0);
+    (void)wait_rate_adapt(&rate, SECOND, 0, 0);
+    rate.switch_count = 5000;
+    assert_true(wait_rate_adapt(&rate, SECOND + WAIT_RATE_SPAN_NS, 0, 0));
+    const uint32_t least = rate.period_least;
+    assert_true(least > 10);
+    rate.switch_count = 1000;
+    wait_rate_pause(&rate, SECOND + WAIT_RATE_SPAN_NS + WAIT_RATE_SPAN_NS / 5);
+    (void)wait_rate_adapt(&rate, 60 * SECOND, 0, 0);
+    assert_int_equal(rate.period_least, least);
+}
+
+/* However few samples there may be: with one a second, too, long waits are written again. */
+TEST(writes_long_waits_again_after_a_calm_time)
+{
+    struct wait_rate rate;
+    (void)state;
+    wait_rate_init(&rate, 3, 1);
+    uint64_t time_ns = SECOND;
+    (void)wait_rate_adapt(&rate, time_ns, 0, 0);
+    for (size_t i = 0; i < 20; i++) {
+        rate.switch_count = 1000;
+        rate.long_count = 5;
+        (void)wait_rate_adapt(&rate, time_ns += WAIT_RATE_SPAN_NS, 0, 0);
+    }
+    const uint64_t most_ns = rate.long_least_ns;
+    assert_true(most_ns > WAIT_RATE_LONG_NS);
+    for (size_t i = 0; i < 40; i++) {
+        rate.switch_count = 1000;
+        (void)wait_rate_adapt(&rate, time_ns += WAIT_RATE_SPAN_NS, 0, 0);
+    }
+    assert_int_equal(rate.long_least_ns, most_ns / 4);
+}

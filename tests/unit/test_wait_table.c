@@ -31,15 +31,16 @@ static void describe(struct thread_line *line, uint64_t time_ns, void *userdata)
 
 static bool is_forgotten;
 
-/* Of pid 600, until it is forgotten: a thread that began at 1500 and ended at 1700; of others
- * nothing is known. */
+/* Of pid 600, until it is forgotten: a thread that began at 1500 and ended at 1700, and from 3000
+ * on another of the same number; of others nothing is known. */
 static struct wait_life life_of_pid(int32_t pid, int32_t tid, uint64_t time_ns, void *userdata)
 {
     (void)tid;
-    (void)time_ns;
     (void)userdata;
-    return pid == 600 && !is_forgotten ? (struct wait_life){1500, 1700}
-                                       : (struct wait_life){0, UINT64_MAX};
+    if (pid != 600 || is_forgotten) {
+        return (struct wait_life){0, UINT64_MAX};
+    }
+    return time_ns < 3000 ? (struct wait_life){1500, 1700} : (struct wait_life){3000, UINT64_MAX};
 }
 
 static struct wait_table *make(uint64_t min_wait_ns)
@@ -709,6 +710,55 @@ STORY(remembers_ends_that_others_tell_of)
     wait_table_stop(table, 5000, 4990);
     is_forgotten = false;
     expect_line(table, 601, 200, 0, 0, 0);
+}
+
+/* The record of its beginning was lost. */
+STORY(knows_a_new_thread_by_the_number_of_a_dead_one)
+{
+    struct wait_table *table = *state;
+    wait_table_fork(table, 600, 600, 1500);
+    wait_table_in(table, 0, 600, 600, 1600);
+    wait_table_exit(table, 0, 600, 600, 1700);
+    leave(table, 0, 600, 1710, WAIT_BLOCKED); /* on its way out */
+    assert_int_equal(expect_no_wait(table, 0), 1);
+    lose(table, 0);
+    wait_table_in(table, 0, 600, 600, 3200);
+    leave(table, 0, 600, 3300, WAIT_BLOCKED);
+    wait_table_in(table, 0, 600, 600, 3450);
+    expect_wait(table, 0, 600, WAIT_BLOCKED, 3300, 3450, true);
+    wait_table_stop(table, 4000, UINT64_MAX);
+    struct thread_line lines[2];
+    uint32_t place = 0;
+    assert_true(wait_table_line(table, &place, &lines[0]));
+    assert_true(wait_table_line(table, &place, &lines[1]));
+    assert_int_equal(lines[0].wall_ns, 200);
+    assert_int_equal(lines[1].wall_ns, 1000);
+    assert_int_equal(lines[1].boot_ts_ns, 3000);
+}
+
+/* What has gone unseen gives its place back, and does not come back with the next run. */
+STORY(ends_at_the_stop_what_is_not_there)
+{
+    struct wait_table *table = *state;
+    for (uint32_t run = 0; run < 3; run++) {
+        for (uint32_t i = 0; i < TRACKED_THREADS_MAX / 4; i++) {
+            wait_table_in(table, 0, 100000, (int32_t)(100000 + i + run * TRACKED_THREADS_MAX),
+                          1100);
+        }
+        wait_table_stop(table, 2000, 1900);
+        wait_table_start(table, 1000);
+    }
+    assert_int_equal(wait_table_thread_counts(table).refused, 0);
+}
+
+STORY(counts_an_open_wait_on_the_cpu_that_was_left)
+{
+    struct wait_table *table = *state;
+    wait_table_in(table, 0, 5, 5, 1100);
+    go_out(table, 1, 5, 5, 1300, WAIT_BLOCKED, 0, 1); /* the switch to it was lost */
+    wait_table_stop(table, 2000, UINT64_MAX);
+    assert_int_equal(wait_table_counts(table, 0, WAIT_BLOCKED).counted_ns, 100);
+    assert_int_equal(wait_table_counts(table, 1, WAIT_BLOCKED).counted_ns, 700);
 }
 
 STORY(lets_long_waits_stand_for_themselves)
