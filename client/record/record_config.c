@@ -57,7 +57,7 @@ static bool add_copy(cJSON *tree, const char *member, const cJSON *value)
     return true;
 }
 
-/* What a config says of waits goes before --wall, and --min-wait over it. */
+/* --wall keeps what a config has of waits; --min-wait replaces its `min_wait_us`. */
 static bool apply_waits(cJSON *tree, const struct record_request *request)
 {
     cJSON *waits = cJSON_GetObjectItemCaseSensitive(tree, "off_cpu");

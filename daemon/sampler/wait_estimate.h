@@ -13,8 +13,8 @@
  * waits just below an end would be in another class whenever a sample makes them longer.
  *
  * A sample comes at any moment, so a class that is sampled again and again owes 0 on average. A
- * class is corrected from its 16th sample on: threads that are sampled once at the most stand for
- * more than they have, and so for others that are not sampled at all.
+ * class is corrected from its 16th sample on: a thread with one sample stands for threads
+ * that have none, so its weight must not be corrected to its own waits.
  *
  * Some waits hardly ever have a sample: those of a thread that gives way to what a sample wakes,
  * and short ones that a sample makes long. What a class with fewer samples took, and what is more

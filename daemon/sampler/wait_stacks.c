@@ -84,6 +84,12 @@ static size_t at_most(size_t count)
     return count < WAIT_STACKS_FRAMES_MAX ? count : WAIT_STACKS_FRAMES_MAX;
 }
 
+/* Of an account's share: its parts, and one for its place. */
+static uint32_t cost_of(const struct kept_stack *stack)
+{
+    return stack->part_count + 1;
+}
+
 /* What is kept of a sample, its frames in `stacks->frames`. */
 static struct kept_stack describe(struct wait_stacks *stacks, const struct sample *sample)
 {
@@ -190,15 +196,13 @@ uint32_t wait_stacks_add(struct wait_stacks *stacks, const struct sample *sample
             return i;
         }
     }
-    /* Part 0 is none, and the quota does not know that. */
-    bool has_parts = stacks->parts_taken.taken + stack.part_count < WAIT_STACKS_PARTS_MAX;
-    if (!has_parts || !quota_take(&stacks->parts_taken, account, stack.part_count)) {
+    if (!quota_take(&stacks->parts_taken, account, cost_of(&stack))) {
         stacks->refused_count++;
         return 0;
     }
     uint32_t number = take_stack(stacks);
     if (number == 0) {
-        quota_give(&stacks->parts_taken, account, stack.part_count);
+        quota_give(&stacks->parts_taken, account, cost_of(&stack));
         stacks->refused_count++;
         return 0;
     }
@@ -225,7 +229,7 @@ static void forget(struct wait_stacks *stacks, uint32_t number)
         stacks->free_part = at;
         at = next;
     }
-    quota_give(&stacks->parts_taken, stack->account, stack->part_count);
+    quota_give(&stacks->parts_taken, stack->account, cost_of(stack));
     stack->next = stacks->free_stack;
     stacks->free_stack = number;
     stacks->kept_count--;

@@ -3,8 +3,9 @@
 
 /*
  * Writes what the wait_table hands out into the sinks that want it. A wait becomes a sample of the
- * event `off-cpu` or `preempted`, whose weight is its length in ns, with the stack of the switch
- * that began it; the books of a thread become a line. Belongs to the collector thread.
+ * event `off-cpu` or `preempted`, whose weight is its length in ns, and that of waits that it
+ * stands for, with the stack of the switch that began it; the books of a thread become a line.
+ * Belongs to the collector thread.
  */
 
 #include "counters.h"

@@ -5,8 +5,8 @@
  * source (thread_times.c); what is oldest is taken first. A switch is one moment, that of its first
  * record: the sample of the thread that leaves, else the record of its leaving. The thread that
  * comes runs from then on, as the scheduler counts, so what a sample costs is in the wait that
- * begins with it (wait_weight_ns()). A switch to the idle task is over with that: of a CPU that has
- * been offline Linux (6.18) writes no records for its idle task any more.
+ * begins with it (wait_weight_ns()). A switch to the idle task ends with its first record: of a CPU
+ * that has been offline Linux (6.18) writes no records for its idle task any more.
  */
 #include "waits.h"
 
@@ -152,7 +152,7 @@ static void take_sample(struct waits *waits, size_t cpu_index)
     waits->sample_count++;
     const uint32_t factor =
         wait_rate_weigh(&cpu->rate, record->time_ns, switch_rings_sample_woke(&cpu->rings));
-    if (record->tid > 0 && factor > 0) {
+    if (record->tid > 0) {
         record->event = (uint32_t)waits->config.source->config.event_count + 1;
         record->sample.weight = 1;
         record->sample.wait = wait_table_begin(waits->table, factor);

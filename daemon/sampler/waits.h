@@ -4,7 +4,8 @@
 /*
  * The way of a wait into the trace. Samples of switches, switch records of all CPUs and readings of
  * /proc are merged by time into the wait_table; a wait that has ended becomes a sample of the event
- * `off-cpu` or `preempted`, whose weight is its length in ns. Belongs to the collector thread.
+ * `off-cpu` or `preempted`, whose weight is its length in ns, and that of waits that it stands for.
+ * Belongs to the collector thread.
  */
 
 #include "books.h"

@@ -97,22 +97,29 @@ TEST(keeps_equal_stacks_once_and_others_apart)
     (void)wait_stacks_free(stacks);
 }
 
+/* As many as have room of one account: small ones take places, large ones parts. */
+static size_t fill(struct wait_stacks *stacks, size_t frame_count, uint32_t *kept)
+{
+    size_t count = 0;
+    for (;;) {
+        struct sample sample = sample_of(count, 0, frame_count);
+        kept[count] = wait_stacks_add(stacks, &sample, 1);
+        if (kept[count] == 0) {
+            return count;
+        }
+        count++;
+    }
+}
+
 TEST(leaves_room_to_others_and_has_all_of_it_again)
 {
-    struct wait_stacks *stacks = wait_stacks_new();
+    static const size_t frame_counts[] = {510, 1, 510};
     static uint32_t kept[WAIT_STACKS_MAX];
+    struct wait_stacks *stacks = wait_stacks_new();
     (void)state;
-    for (size_t round = 0; round < 2; round++) {
-        size_t count = 0;
-        for (;;) {
-            struct sample sample = sample_of(count, 0, 510);
-            kept[count] = wait_stacks_add(stacks, &sample, 1);
-            if (kept[count] == 0) {
-                break;
-            }
-            count++;
-        }
-        assert_int_equal(count, WAIT_STACKS_PARTS_MAX / 2 / 34);
+    for (size_t round = 0; round < COUNT_OF(frame_counts); round++) {
+        const size_t count = fill(stacks, frame_counts[round], kept);
+        assert_int_equal(count, WAIT_STACKS_PARTS_MAX / 2 / ((frame_counts[round] + 14) / 15 + 1));
         assert_int_equal(wait_stacks_refused(stacks), round + 1);
         struct sample other = sample_of(1, 2, 30);
         uint32_t number = wait_stacks_add(stacks, &other, 2);
