@@ -29,7 +29,8 @@ int report_take_waits(const struct profile *profile, struct report *report)
     for (size_t i = 0; i < report->row_count; i++) {
         key_max = report->rows[i].key > key_max ? report->rows[i].key : key_max;
     }
-    cleanup_(freep) struct report_row **of_key = calloc((size_t)key_max + 1, sizeof *of_key);
+    cleanup_(freep) struct report_row **of_key =
+        calloc((size_t)key_max + 1, sizeof(struct report_row *));
     if (of_key == NULL) {
         return -ENOMEM;
     }
