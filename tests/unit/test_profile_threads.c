@@ -252,6 +252,45 @@ TEST(knows_how_long_threads_were_preempted)
     }
 }
 
+/* A thread of 7 switches that was off its CPUs for 3 s, with samples in both segments of its
+ * session; or with another of its number behind it, which has as much. */
+TEST(knows_which_threads_have_a_sample_of_each_wait)
+{
+    static const struct {
+        uint64_t count;
+        uint64_t weight_ms;
+        unsigned line_count;
+        bool is_whole;
+    } cases[] = {
+        {7, 428, 1, true},  {8, 375, 1, true},  {6, 500, 1, false},  {7, 500, 1, false},
+        {7, 428, 2, false}, {14, 428, 2, true}, {14, 500, 2, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recording *recording = recording_of("sample 1000000000 7 1 0x1001");
+        for (uint64_t wait = 0; wait < cases[i].count; wait++) {
+            if (wait == cases[i].count / 2) {
+                add_data(recording, FXT_STRING_SESSION, WAITS);
+                add_lines(recording, "segment 1");
+                add_data(recording, FXT_STRING_SESSION, WAITS);
+            }
+            add_wait(recording, 2 * S + wait, 7, wait % 2 == 0 ? OFF_CPU : PREEMPTED,
+                     cases[i].weight_ms * S / 1000);
+        }
+        for (unsigned line = 0; line < cases[i].line_count; line++) {
+            add_threads(recording, line == 0 ? LINE("7", "7", "main", "1000", "4000000000",
+                                                    "1000000000", "2000000000", "1000000000", "0")
+                                             : LINE("7", "7", "main", "2000", "4000000000",
+                                                    "1000000000", "2000000000", "1000000000", "0"));
+        }
+        cleanup_(profile_freep) struct profile *profile = load_recording(recording);
+        assert_int_equal(profile->thread_count, cases[i].line_count);
+        for (uint32_t segment = 1; segment <= 2; segment++) {
+            const struct profile_task task = {.pid = 7, .tid = 7, .segment = segment};
+            assert_int_equal(wait_sums_are_whole(profile, &task), cases[i].is_whole);
+        }
+    }
+}
+
 /* What is printed of an event of waits, of a thread or of both. Returned: free(). */
 static char *print_ready(const char *event, uint64_t tid, const char *books)
 {
