@@ -171,9 +171,9 @@ static int add_frame(struct profile *profile, const struct profile_frame *frame,
 static int add_named(struct profile *profile, uint32_t spot, struct frame_list *list)
 {
     static const char *const names[SPOTS_NAMED] = {
-        [SPOT_UNKNOWN] = "[unknown]",   [SPOT_UNKNOWN_KERNEL] = "[unknown]",
-        [SPOT_IN_KERNEL] = "[kernel]",  [SPOT_KERNEL_THREAD] = "[kernel thread]",
-        [SPOT_NO_STACK] = "[no stack]",
+        [SPOT_UNKNOWN] = "[unknown]",       [SPOT_UNKNOWN_KERNEL] = "[unknown]",
+        [SPOT_IN_KERNEL] = "[kernel]",      [SPOT_KERNEL_THREAD] = "[kernel thread]",
+        [SPOT_NO_STACK] = PROFILE_NO_STACK,
     };
     struct profile_frame frame = {
         .module = INTERN_NONE,

@@ -175,6 +175,26 @@ static void forget_numbers(struct top_intake *intake)
     memset(intake->processes, 0, sizeof intake->processes);
 }
 
+/* Whether a wait has no stack: the live profile, which has all events, shows it as a sample that
+ * was in the kernel. */
+static bool is_unseen_wait(const struct profile *profile, const struct profile_event *event,
+                           const struct profile_sample *sample)
+{
+    return event->is_wait && sample->user_stack == 0 && sample->rest_stack == 0 &&
+           sample->kernel_stack == 0 && !profile_is_kernel_thread(profile, sample);
+}
+
+/* Adds the functions of a sample without the `first` of its frames. */
+static int add_functions(struct top_intake *intake, const uint32_t *frames, size_t first,
+                         size_t count)
+{
+    int r = grow(intake->stack, intake->stack_capacity, count);
+    for (size_t i = first; i < count && r == 0; i++) {
+        r = find_function(intake, frames[i], &intake->stack[i - first]);
+    }
+    return r;
+}
+
 static int add_sample(struct top_intake *intake, const struct profile_sample *sample,
                       const struct told_event *told)
 {
@@ -194,9 +214,10 @@ static int add_sample(struct top_intake *intake, const struct profile_sample *sa
     const size_t first =
         event->is_of_switches ? wait_leaf_frames(profile, event, frames, count) : 0;
     added.function_count = count - first;
-    int r = grow(intake->stack, intake->stack_capacity, count);
-    for (size_t i = first; i < count && r == 0; i++) {
-        r = find_function(intake, frames[i], &intake->stack[i - first]);
+    int r = add_functions(intake, frames, first, count);
+    if (r == 0 && is_unseen_wait(profile, event, sample)) {
+        r = top_model_function(intake->model, PROFILE_NO_STACK, "", &intake->stack[0]);
+        added.function_count = 1;
     }
     if (r == 0) {
         r = find_process(intake, sample, &added.process);

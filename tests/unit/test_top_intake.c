@@ -250,6 +250,23 @@ TEST_MADE(struct top_intake *intake, tells_samples_of_events_apart,
     assert_int_equal(top_intake_sample_count(intake), 2);
 }
 
+/* A wait that began before the session; a tick without a stack was in the kernel. */
+TEST_MADE(struct top_intake *intake, calls_a_wait_that_began_unseen_what_it_is,
+          top_intake_new(UINT64_C(3600) * NS_PER_S), top_intake_free)
+{
+    struct recording *recording = begin_segment();
+    struct fxt_sample sample = user_sample(now_ns(), 7, 0, NULL, 0);
+    sample.fields &= ~(uint64_t)FXT_SAMPLE_USER_STACK;
+    sample.fields |= FXT_SAMPLE_KERNEL_STACK;
+    add_data(recording, FXT_STRING_SESSION, WITH_WAITS);
+    add_event(recording, OFF_CPU, 300, sample);
+    add_event(recording, CLOCK, 1, sample);
+    assert_int_equal(give(intake, recording), 0);
+    assert_int_equal(top_intake_settle(intake, now_ns(), false), 0);
+    assert_string_equal(rows_of_event(intake, CLOCK), "[kernel] 1/1");
+    assert_string_equal(rows_of_event(intake, OFF_CPU), "[no stack] 300/300");
+}
+
 TEST_MADE(struct top_intake *intake, saves_all_events, top_intake_new(UINT64_C(3600) * NS_PER_S),
           top_intake_free)
 {

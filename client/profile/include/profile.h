@@ -33,6 +33,9 @@
 #define PROFILE_PID_OUTSIDE UINT64_C(0) /* another pid namespace */
 #define PROFILE_PID_EXITED  UINT64_MAX
 
+/* What a wait is shown in whose beginning was not sampled. */
+#define PROFILE_NO_STACK "[no stack]"
+
 /* A stack that a sample begins and its completion ends is cut at so many entries. */
 #define PROFILE_MERGED_MAX 510
 
