@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROC_READ_THREADS_MAX    8192               /* whose names, or times, are read of one process */
+#define PROC_READ_THREADS_MAX    8192 /* whose names, or times, are read of one process */
 #define PROC_READ_MAPS_BYTES_MAX ((size_t)16 << 20) /* of its maps */
 #define PROC_READ_PIDS_MAX       ((size_t)262144)
 #define PROC_READ_TIMES_FEW      ((size_t)512) /* with so many a reading of times ends */
