@@ -7,9 +7,9 @@
  * continues after any interruption: it acknowledges the pieces that its file has, and gets the
  * others again.
  *
- * From a running session, it reads until nothing is ready after the first sample, of whichever
- * event. If the disk is slower than the session, it reads at most what the daemon can have held at
- * the beginning. From a session that has stopped, it reads all.
+ * From a running session, it reads until nothing is ready after the first sample. If the disk is
+ * slower than the session, it reads at most what the daemon can have held at the beginning. From a
+ * session that has stopped, it reads all.
  */
 #include "read.h"
 
@@ -311,21 +311,14 @@ static int acknowledge(struct reading *reading)
                : EXIT_DONE;
 }
 
-/* How many samples are new to the file, of all events. */
-static uint64_t added_count(const struct reading *reading)
-{
-    const struct record_scan *scan = &reading->scan;
-    return scan->sample_count - reading->earlier_count + scan->event_sample_count -
-           reading->earlier_event_count;
-}
-
 /* For how many empty Reads the session is waited for. One that runs has given all, if anything. */
 static unsigned tries_max(const struct reading *reading)
 {
     if (strcmp(reading->session.state, "stopped") == 0) {
         return DRAIN_TRIES_MAX;
     }
-    bool is_awaited = strcmp(reading->session.state, "running") == 0 && added_count(reading) == 0;
+    bool is_awaited = strcmp(reading->session.state, "running") == 0 &&
+                      reading->scan.sample_count == reading->earlier_count;
     return is_awaited ? NAMES_TRIES_MAX : 0;
 }
 
@@ -487,13 +480,13 @@ static void print_views(const struct page *page, const struct reading *reading)
     const char *path = reading->request->output_path;
     int64_t counted_ns = 0;
     bool has_waits = books_print_event(reading->scan.books_json, "off-cpu", "counted", &counted_ns);
-    if (reading->scan.sample_count > 0 || !has_waits) {
+    if (reading->scan.sample_count > 0 || !has_waits || reading->thread_count == 0) {
         page_print_command(page, "profctl report", path, "shows where the time went");
     }
     if (has_waits && reading->scan.event_sample_count > 0) {
         page_print_command(page, "profctl report --event off-cpu", path,
                            "shows what threads waited for");
-    } else if (has_waits) {
+    } else if (reading->thread_count > 0) {
         page_print_command(page, "profctl report --threads", path,
                            "shows for how long threads were blocked");
     }
@@ -526,6 +519,14 @@ static bool adds_books(const struct reading *reading)
 {
     return reading->request->appends && reading->holds_recording && reading->earlier_books == 0 &&
            reading->scan.books_count > 0;
+}
+
+/* How many samples are new to the file, of all events. */
+static uint64_t added_count(const struct reading *reading)
+{
+    const struct record_scan *scan = &reading->scan;
+    return scan->sample_count - reading->earlier_count + scan->event_sample_count -
+           reading->earlier_event_count;
 }
 
 /*
