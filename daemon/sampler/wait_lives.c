@@ -177,11 +177,12 @@ uint64_t wait_lives_assume_end(const struct wait_table *table, const struct trac
     return end_ns < thread->since_ns ? thread->since_ns : end_ns < stop_ns ? end_ns : stop_ns;
 }
 
-/* Whether other records say that another thread has the tid of one that has ended. */
+/* Whether other records say that another thread has the tid of one that has ended. Where none are
+ * missing, that is the one that executes in its leader's place. */
 static bool is_reused(const struct wait_table *table, const struct tracked *thread,
                       uint64_t time_ns)
 {
-    return thread->state == STATE_ENDED &&
+    return table->losses > 0 && thread->state == STATE_ENDED &&
            told(table, thread->pid, thread->tid, time_ns).from_ns > thread->run.to_ns;
 }
 

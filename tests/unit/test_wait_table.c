@@ -736,6 +736,28 @@ STORY(knows_a_new_thread_by_the_number_of_a_dead_one)
     assert_int_equal(lines[1].boot_ts_ns, 3000);
 }
 
+/* Other records say that it began with the exec, which is told after its first switch. */
+STORY(knows_a_thread_that_executes_although_its_number_is_a_dead_one_s)
+{
+    struct wait_table *table = *state;
+    struct thread_line line;
+    uint32_t place = 0;
+    wait_table_in(table, 0, 600, 600, 1000);
+    wait_table_fork(table, 600, 601, 1050);
+    wait_table_in(table, 1, 600, 601, 1100);
+    wait_table_exit(table, 0, 600, 600, 1700);
+    leave(table, 1, 600, 3200, WAIT_BLOCKED);
+    wait_table_in(table, 0, 600, 600, 3300);
+    wait_table_exec(table, 0, 600, 3400);
+    wait_table_stop(table, 4000, UINT64_MAX);
+    expect_line(table, 601, 2150, 2100, 50, 0);
+    while (wait_table_line(table, &place, &line) && line.boot_ts_ns < 3000) {
+    }
+    assert_int_equal(line.boot_ts_ns, 3200);
+    assert_int_equal(line.running_ns, 700);
+    assert_int_equal(line.blocked_ns, 100);
+}
+
 /* What has gone unseen gives its place back, and does not come back with the next run. */
 STORY(ends_at_the_stop_what_is_not_there)
 {
