@@ -2,7 +2,7 @@
 """What view.sh says: view.py PROFCTL MAKER FOLDER."""
 import http.client, os, re, signal, socket, subprocess, sys
 from urllib.parse import unquote, urlsplit
-from recording_maker import Recording, SYMBOLS
+from recording_maker import Recording, SESSION, SYMBOLS
 
 failures = 0
 
@@ -108,6 +108,20 @@ def judge_page(profctl, recording, folder):
     expect(view.process.wait(timeout=30) == 0, "--once: the page does not end well")
 
 
+def judge_hang(profctl, maker, folder):
+    """Of what has no tick our own page has the waits; another viewer's file does not, which is said."""
+    path = os.path.join(folder, "hang.fxt")
+    recording = Recording()
+    recording.data(SESSION, {"session": "s", "events": [{"event": "cpu-clock", "unit": "ns"}, {"event": "off-cpu", "unit": "ns", "period": 1}]})
+    recording.event(100, 1, 5, [0x10010])
+    recording.write(maker, path)
+    for viewer, said in (("flamegraph", "what is shown is off-cpu"), ("firefox", "--event off-cpu has 1")):
+        view = View(profctl, path, "--in", viewer)
+        expect(view.end(signal.SIGINT) == 0, f"{viewer}: of what hangs: a failure")
+        first = view.process.stderr.readline()
+        expect(first == f"profctl: {path}: has no sample of the clock; {said}\n", f"{viewer}: of what hangs says {first!r}")
+
+
 def main():
     profctl, maker, folder = sys.argv[1:]
     recording = os.path.join(folder, "a.fxt")
@@ -117,6 +131,7 @@ def main():
     expect(first.path != second.path, "has one token twice")
     judge_once(profctl, recording)
     judge_page(profctl, recording, folder)
+    judge_hang(profctl, maker, folder)
     view = View(profctl, recording)
     expect(view.end(signal.SIGTERM) == 0, "SIGTERM is a failure")
     # The only port that Perfetto's pages may ask is in use, by this test or by another.
