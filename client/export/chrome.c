@@ -23,6 +23,7 @@
 #include "json_out.h"
 #include "sample_order.h"
 #include "text_forms.h"
+#include "wait_sums.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ struct slice {
     uint64_t begin_ns;
     uint64_t total; /* what the samples stand for, as the next */
     uint64_t self;
+    bool has_others; /* one of them may stand for other waits too */
 };
 
 /* A task of a segment behind SEGMENT_MAX. */
@@ -64,7 +66,7 @@ struct chrome {
     int64_t pid;     /* of it */
     int64_t tid;
     struct export_cost cost;
-    bool has_estimates; /* waits stand for others too */
+    bool has_estimates; /* some waits stand for others too */
     int fault;          /* the first -errno */
 };
 
@@ -209,7 +211,7 @@ static void put_slice(struct chrome *writer, const struct slice *slice, uint64_t
         out, writer->profile->event.is_clock ? ",\"args\":{\"samples\":" : ",\"args\":{\"total\":",
         slice->total);
     put_member(out, ",\"self\":", slice->self);
-    if (writer->has_estimates) {
+    if (slice->has_others) {
         byte_out_text(out, ",\"length\":\"with others that it stands for\"");
     }
     if (is_marker) {
@@ -284,8 +286,10 @@ static int add_sample(struct chrome *writer, const struct profile_sample *sample
             .frame = frame_at(frames, count, is_truncated, depth), .begin_ns = begin_ns};
     }
     writer->slice_count = depth_count;
+    bool has_others = writer->has_estimates && wait_sums_stand_for_others(writer->profile, sample);
     for (size_t depth = 0; depth < depth_count; depth++) {
         writer->slices[depth].total += value;
+        writer->slices[depth].has_others = writer->slices[depth].has_others || has_others;
     }
     writer->slices[depth_count - 1].self += value;
     /* speedscope shows nothing of a thread behind a slice without a length. */

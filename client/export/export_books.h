@@ -17,8 +17,8 @@ uint64_t export_books_lost(const struct profile *profile);
 /* What they would have cost. */
 uint64_t export_books_lost_cost(const struct profile *profile, const struct export_cost *cost);
 
-/* Whether waits stand for others too, so that what a sample stands for is not how long its own wait
- * was: where the books say so, or there are none. False of another event. */
+/* Whether some waits stand for others too, so that what a sample stands for is not how long its own
+ * wait was: where the books say so, or there are none. False of another event. */
 bool export_books_has_estimates(const struct profile *profile);
 
 /* Hands over one line at a time of what a reader should know of the recording: samples, period,

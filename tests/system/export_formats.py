@@ -512,14 +512,18 @@ def check_events(profctl, maker, folder):
         done = subprocess.run([sys.executable, os.path.join(HERE, "event_formats.py"), profctl, path, event, folder])
         if done.returncode != 0:
             export_readers.complain(event, "differs between formats")
+    recording.data("cpu-profilerd.threads", {"pid": 7, "tid": 7, "boot_ts_ns": "1000", "wall_ns": 10**12, "blocked_ns": 560490500, "voluntary": 50})
+    recording.write(maker, path)
     for books, expected in ((None, True), ({"not_sampled": 0}, False), ({"not_sampled": 7}, True)):
         if books is not None:
             recording.data(BOOKS, {"period_ns": PERIOD_NS, "total": {"kept": 200}, "events": [{"event": "off-cpu", "total": books}]})
             recording.write(maker, path)
         for event in ("off-cpu", "page-faults"):
             done = subprocess.run([profctl, "export", path, "--event", event, "--format", "chrome"], capture_output=True, check=True)
-            said = {slice["args"].get("length") for slice in json.loads(done.stdout)["traceEvents"] if slice["ph"] == "X"}
-            if said != ({"with others that it stands for"} if expected and event == "off-cpu" else {None}):
+            said = {(slice["tid"], slice["args"].get("length")) for slice in json.loads(done.stdout)["traceEvents"] if slice["ph"] == "X"}
+            marked = {tid for tid, length in said if length == "with others that it stands for"}
+            # Of thread 7 each wait has a sample.
+            if marked != ({8, 9, 10} if expected and event == "off-cpu" else set()) or len(said) != len(dict(said)):
                 export_readers.complain("chrome", f"says {said} of the length of {event} by {books}")
     done = subprocess.run([profctl, "export", path, "--event", "off-cpu", "--format", "folded", "--lost-frame"], capture_output=True)
     if done.returncode != 2 or b"leave --event out" not in done.stderr:
