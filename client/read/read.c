@@ -33,7 +33,7 @@
 
 #define DRAIN_INTERVAL_MS 5
 #define DRAIN_TRIES_MAX   2000 /* 10 s without a byte: the end does not come */
-#define NAMES_TRIES_MAX   500  /* 2.5 s: samples wait for their names, but not for longer */
+#define NAMES_TRIES_MAX   500  /* 2.5 s in all: samples wait for their names, but not for longer */
 
 struct reading {
     const struct read_request *request;
@@ -335,7 +335,8 @@ static int fetch(struct reading *reading)
         }
         reading->has_ended = end;
         if (size_bytes > 0) {
-            empty_count = 0;
+            /* A session that runs may never be without waits, and never have a tick. */
+            empty_count = is_stopped ? 0 : empty_count;
             int status = store(reading, size_bytes);
             if (status != EXIT_DONE) {
                 return status;
@@ -346,7 +347,7 @@ static int fetch(struct reading *reading)
         }
         if (size_bytes == 0) {
             reading->was_read_whole = false; /* its end was not there yet */
-            if (empty_count++ == tries_max(reading)) {
+            if (empty_count++ >= tries_max(reading)) {
                 return EXIT_DONE;
             }
             (void)poll(NULL, 0, DRAIN_INTERVAL_MS);

@@ -178,7 +178,7 @@ grep -q 'shows where the time went' "$WORK/out" && fail "record shows ticks that
 profctl report --event off-cpu --json "$WORK/idle.fxt" >"$WORK/report.json" || fail "report"
 expect_json "$WORK/report.json" "sum(r['self'] for r in d['rows']) > 400000000" "the process did not wait all the time"
 # Where its waits are too short to be written, its thread's time is.
-profctl record -F 1 -d 0.5 --min-wait 10s -p "$idle" -o "$WORK/short.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record --min-wait: $(cat "$WORK/err")"
+profctl record -F 1 -d 0.5 --config "$WORK/all.json" --min-wait 10s -p "$idle" -o "$WORK/short.fxt" >"$WORK/out" 2>"$WORK/err" || fail "record --min-wait: $(cat "$WORK/err")"
 [ "$(tail -n 1 "$WORK/out")" = "profctl report --threads $WORK/short.fxt shows for how long threads were blocked" ] ||
     fail "record --min-wait says: $(cat "$WORK/out" "$WORK/err")"
 profctl report --threads --json "$WORK/short.fxt" >"$WORK/report.json" || fail "the times of threads are not there"

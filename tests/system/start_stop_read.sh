@@ -195,23 +195,20 @@ refused 'nothing new to read: the session has ended' profctl read --native --app
 profctl close >/dev/null || fail "close"
 
 echo "== waits are something new, and so are times of threads, without a sample of the clock"
-# A process that sleeps ran before: of the session it has no tick, and one wait, which is open at the end.
-run_in_background sleep 600
+# A process that sleeps ten times a second and hardly works meets no tick of one a second.
+echo '{"off_cpu": {"max_cost_percent": 100}}' >"$WORK/all.json" # whatever else runs, no switch is left out
+run_in_background "$WORKLOADS/napper" 1 100000 --seconds 600 >/dev/null
 sleeper=$BACKGROUND_PID
-sleeps() {
-    [ "$(awk '{ print $3 }' "/proc/$sleeper/stat")" = S ]
-}
 # sleep_on NAME OPTION...: a session of it, read before it has anything, and stopped.
 sleep_on() {
-    profctl start --wall "${@:2}" -F 1 -p "$sleeper" >/dev/null || fail "start --wall"
+    profctl start --config "$WORK/all.json" "${@:2}" -F 1 -p "$sleeper" >/dev/null || fail "start --wall"
     profctl read --native -o "$WORK/$1.early.fxt" >/dev/null || fail "the first read"
     profctl stop >"$WORK/stop.out" || fail "stop"
     grep -q 'wait for profctl read -o FILE' "$WORK/stop.out" || fail "stop says: $(cat "$WORK/stop.out")"
 }
-wait_until 20 sleeps || fail "it does not sleep"
 sleep_on wait
 profctl read --native --json -o "$WORK/wait.fxt" >"$WORK/read.json" || fail "the read of a wait"
-expect_json "$WORK/read.json" "(d['samples'], d['event_samples'], d['event_samples_added'], d['event_samples_elsewhere']) == (0, 1, 1, 0)" "the wait is not there"
+expect_json "$WORK/read.json" "d['samples'] == 0 and d['event_samples'] == d['event_samples_added'] > 0 and d['event_samples_elsewhere'] > 0" "the wait is not there"
 profctl report --event off-cpu --json "$WORK/wait.fxt" >"$WORK/report.json" || fail "report"
 expect_json "$WORK/report.json" "sum(r['self'] for r in d['rows']) > 0" "nothing has waited"
 profctl report --threads -t "$sleeper" "$WORK/wait.fxt" >/dev/null || fail "the thread has no time"
@@ -222,7 +219,7 @@ for how in --force --append; do
     cmp "$WORK/wait.fxt" "$WORK/wait.copy" || fail "a read of nothing has changed the file"
 done
 profctl read --native --append -o "$WORK/wait.early.fxt" >"$WORK/out" || fail "read --append of books"
-grep -qx '1 kept sample of other events is not in this file; earlier reads have them' "$WORK/out" || fail "read --append says: $(cat "$WORK/out")"
+grep -Eqx '[0-9]+ kept samples? of other events (is|are) not in this file; earlier reads have them' "$WORK/out" || fail "read --append says: $(cat "$WORK/out")"
 profctl close >/dev/null || fail "close"
 for how in new --append --force; do
     sleep_on "threads$how" --min-wait 10s
