@@ -52,7 +52,6 @@ struct reading {
     uint64_t thread_count;  /* lines of threads that this run has got */
     bool holds_recording;   /* the file, before this run */
     bool is_first;          /* the session was not read before */
-    bool was_read_whole;    /* earlier reads have had all of it, to the end */
     bool has_ended;
 };
 
@@ -247,8 +246,6 @@ static int prepare(struct reading *reading)
     if (session_status_ask(reading->conn, &reading->session, &fault) < 0) {
         return complain("session: %s", fault.text);
     }
-    reading->was_read_whole =
-        strcmp(reading->session.state, "stopped") == 0 && reading->session.buffer_used_bytes == 0;
     reading->chunk = malloc(PROFCTL_READ_BYTES_MAX);
     if (!reading->request->is_native) {
         reading->packets = packets_new(write_bytes, reading);
@@ -346,7 +343,6 @@ static int fetch(struct reading *reading)
             return size_bytes == 0 ? EXIT_DONE : acknowledge(reading);
         }
         if (size_bytes == 0) {
-            reading->was_read_whole = false; /* its end was not there yet */
             if (empty_count++ >= tries_max(reading)) {
                 return EXIT_DONE;
             }
@@ -539,7 +535,7 @@ static uint64_t added_count(const struct reading *reading)
 static bool is_empty(const struct reading *reading)
 {
     bool has_news = added_count(reading) > 0 ||
-                    (reading->thread_count > 0 && !reading->was_read_whole) || reading->is_first ||
+                    (reading->thread_count > 0 && !reading->session.is_read) || reading->is_first ||
                     reading->scan.fault.code != 0 || adds_books(reading);
     return reading->resumed_bytes == 0 && (reading->fetched_bytes == 0 || !has_news);
 }

@@ -49,6 +49,7 @@ static void take_session(const cJSON *session, struct session_status *status)
     status->period_ns = read_count(config, "sample_period_ns");
     status->buffer_bytes = read_count(session, "buffer_bytes");
     status->buffer_used_bytes = read_count(session, "buffer_used_bytes");
+    status->is_read = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(session, "is_read"));
     status->books = cJSON_IsObject(books) ? books : NULL;
 }
 

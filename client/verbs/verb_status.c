@@ -41,9 +41,9 @@ static void print_value(const cJSON *value)
 /* Members of the session that print_session() tells in words, or the table of books. */
 static bool is_told(const char *name)
 {
-    static const char *const told[] = {"session",   "state",        "owner_uid",
-                                       "owner_pid", "detached",     "age_s",
-                                       "books",     "buffer_bytes", "buffer_used_bytes"};
+    static const char *const told[] = {"session",           "state",  "owner_uid", "owner_pid",
+                                       "detached",          "age_s",  "books",     "buffer_bytes",
+                                       "buffer_used_bytes", "is_read"};
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
         if (strcmp(name, told[i]) == 0) {
             return true;

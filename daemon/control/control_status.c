@@ -77,6 +77,7 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
            cJSON_AddNumberToObject(object, "buffer_bytes", (double)memory.buffer_bytes) != NULL &&
            cJSON_AddNumberToObject(object, "buffer_used_bytes", (double)memory.buffer_used_bytes) !=
                NULL &&
+           cJSON_AddBoolToObject(object, "is_read", session_is_read(session)) != NULL &&
            cJSON_AddNumberToObject(object, "worker_restarts", (double)restarts) != NULL &&
            cJSON_AddNumberToObject(object, "cpus_returned", (double)hotplug.returned_count) !=
                NULL &&

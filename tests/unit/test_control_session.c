@@ -222,6 +222,7 @@ STORY(reports_the_session_to_everybody)
         {"session.notes", "[]"},
         {"session.buffer_bytes", "4096"},
         {"session.buffer_used_bytes", "12"},
+        {"session.is_read", "false"},
         {"session.worker_restarts", "3"}, /* since it was created */
         {"session.cpus_returned", "8"},
         {"session.cpus_refused", "9"},
@@ -241,6 +242,21 @@ STORY(reports_the_session_to_everybody)
     assert_int_equal(at(status, "session.owner_uid")->valueint, geteuid());
     assert_int_equal(at(status, "session.owner_pid")->valueint, getpid());
     cJSON_Delete(status);
+}
+
+STORY(says_of_a_session_that_it_was_read_to_its_end)
+{
+    struct client *other = dial();
+    struct client *owner = dial_and_start(CREATE);
+    fake.stops_at_once = true;
+    for (size_t ready_bytes = 0; ready_bytes < 2; ready_bytes++) {
+        ask(owner, CALL("Stop"), ready_bytes == 0 ? STOPPED("client") : RUNS_NOT("stopped"));
+        fake.ready_bytes = ready_bytes;
+        say(other, CALL("Status"));
+        cJSON *status = hear_status(other, false);
+        assert_int_equal(cJSON_IsTrue(at(status, "session.is_read")), ready_bytes == 0);
+        cJSON_Delete(status);
+    }
 }
 
 STORY(leaves_out_the_cpus_when_their_books_do_not_fit)

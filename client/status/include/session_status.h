@@ -27,6 +27,7 @@ struct session_status {
     uint64_t period_ns;
     uint64_t buffer_bytes;
     uint64_t buffer_used_bytes; /* that were not read yet */
+    bool is_read;               /* it has stopped, and reads have had all of it, to the end */
     const cJSON *books;         /* NULL: the daemon tells none */
 };
 
