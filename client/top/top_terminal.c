@@ -66,8 +66,10 @@ static void on_signal(int number)
     errno = saved_errno;
 }
 
+/* In the background the terminal's modes are changed all the same: it would stop there again. */
 static void on_ending(int number)
 {
+    (void)signal(SIGTTOU, SIG_IGN);
     if (end_count > 0) {
         give_back_at_once();
         _exit(EXIT_FAILURE);

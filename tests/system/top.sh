@@ -80,6 +80,19 @@ be_busy() {
 }
 run_in_background be_busy 2>/dev/null
 start_daemon
+# One that was started in the background has stopped before it shows anything, with the session; a signal ends it.
+cat >"$WORK/behind.sh" <<'BEHIND'
+set -m
+profctl top &
+until [ "$(ps -o stat= -p $! | cut -c1)" = T ]; do sleep 0.05; done
+kill -TERM $!
+kill -CONT $!
+wait $!
+echo "ended with $?"
+BEHIND
+TERM=screen timeout 20 script -qec "bash --norc $WORK/behind.sh" /dev/null </dev/null >"$WORK/behind" 2>&1 || true
+grep -q 'ended with' "$WORK/behind" || fail "a signal does not end top in the background: $(cat -v "$WORK/behind")"
+
 terminal new-session -d -x 80 -y 24 -s top env PS1='prompt> ' TERM=screen "PATH=$PATH" "CPU_PROFILERD_SOCKET=$CPU_PROFILERD_SOCKET" \
     bash --norc --noprofile
 expect_shown 'prompt>'
