@@ -170,7 +170,7 @@ static struct session_event *find_event(struct profile *profile,
     return r < 0 ? NULL : take_ptr(events);
 }
 
-static bool has_waits(const struct profile *profile)
+bool profile_has_waits(const struct profile *profile)
 {
     for (size_t i = 0; i < profile->event_count; i++) {
         if (profile_event_is_of_waits(profile->event_names[i])) {
@@ -196,7 +196,7 @@ static int refuse(const struct profile *profile, const char *wanted, struct faul
                        input->damaged ? "is damaged at" : "ends within the record at",
                        input->size_bytes);
     }
-    const char *where = has_waits(profile) ? profile_event_where(wanted) : NULL;
+    const char *where = profile_has_waits(profile) ? profile_event_where(wanted) : NULL;
     if (where != NULL) {
         return fault_set(reterr, ESRCH, "the recording has no event '%s': %s", wanted, where);
     }

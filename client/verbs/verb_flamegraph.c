@@ -160,6 +160,15 @@ static int load_others(const struct flamegraph_request *request, const struct pr
     return r == EXIT_DONE ? OPTIONS_TAKEN : r;
 }
 
+/* A page of two recordings has one event. */
+static void complain_other_events(const struct profile *first, const struct profile *second)
+{
+    if (first->event.is_clock && profile_has_waits(first) && profile_has_waits(second)) {
+        (void)complain("the page compares time on CPUs; --event off-cpu compares what threads "
+                       "waited for");
+    }
+}
+
 int verb_flamegraph(int argc, char **argv)
 {
     struct flamegraph_request request = {.by = FLAME_BY_COMMAND};
@@ -189,6 +198,7 @@ int verb_flamegraph(int argc, char **argv)
     page_sources_add_waits(&printing.sources, &others.waits, request.path);
     if (others.second != NULL) {
         page_sources_add(&printing.sources, others.second, request.second_path);
+        complain_other_events(first, others.second);
     }
     bool is_replaced = access(request.output_path, F_OK) == 0;
     int save_status = save_file(request.output_path, false, print_flames, &printing);

@@ -439,6 +439,9 @@ def judge_events(browser, profctl, maker, folder):
     """The page of a recording with waits has all of them, and of an event what its samples stand for."""
     path, page = (os.path.join(folder, name) for name in ("events.fxt", "events.html"))
     make_events(maker, path)
+    for event, hint in ((), "profctl: the page compares time on CPUs; --event off-cpu compares what threads waited for\n"), (("--event", "off-cpu"), ""):
+        done = subprocess.run([profctl, "flamegraph", path, path, *event, "-o", page], capture_output=True, text=True, check=True)
+        expect_same("beside a comparison", done.stderr, hint)
     subprocess.run([profctl, "flamegraph", path, "-o", page], check=True)
     flames = Flames(browser, page)
     totals = {event: totals_of(report(profctl, path, "--event", event)) for event in ("cpu-clock", "off-cpu", "page-faults", "preempted")}

@@ -16,6 +16,8 @@
 #define PROFILE_EVENT_OFF_CPU   "off-cpu"
 #define PROFILE_EVENT_PREEMPTED "preempted"
 
+struct profile;
+
 struct profile_event {
     char *name; /* owned; as the recording has it, "page-faults" */
     char *unit; /* owned; "ns", "faults" */
@@ -57,6 +59,8 @@ const char *profile_event_state(const struct profile_event *event);
 /* Whether a user who asks for such an event asks for waits: by an event of them, or by the state of
  * a thread, which is none. */
 bool profile_event_is_of_waits(const char *wanted);
+/* Whether the recording has events of waits. */
+bool profile_has_waits(const struct profile *profile);
 /* Which events have the time that threads are in a state, "ready" or "blocked", for a person; NULL:
  * it is no state. */
 const char *profile_event_where(const char *state);
