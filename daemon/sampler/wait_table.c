@@ -95,7 +95,8 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     if (is_sure && !is_short && entry == NULL) {
         entry = wait_pool_take(table->waits);
         is_sure = entry != NULL;
-        counts->long_count += thread->long_ns > 0;
+        /* Of the CPU that was left, which decides from which length on a wait is long. */
+        table->cpus[thread->cpu_index].counts[kind].long_count += thread->long_ns > 0;
     }
     if (!is_sure || is_short) {
         *(is_sure ? &counts->short_count : &counts->uncertain_count) += 1;

@@ -28,7 +28,8 @@ struct wait_counts {
     uint64_t held_ns;       /* ended, and the origin comes yet: what they stand for */
     uint64_t thinned_count; /* not sampled, and others stand for them */
     uint64_t thinned_ns;
-    uint64_t long_count; /* handed out without an origin, as they were long */
+    uint64_t long_count; /* of those that began there: handed out without an origin, as they were
+                          * long */
     /* Of the sum of what is handed out, if chance has one switch in so many sampled, in ns^2: by
      * the lengths of all waits, which are known. */
     double variance;

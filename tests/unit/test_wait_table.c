@@ -810,6 +810,20 @@ STORY(lets_long_waits_stand_for_themselves)
     assert_int_equal(counts.largest_ns, 50 * (7 - 1));
 }
 
+/* The CPU on which they begin decides how many there are. */
+STORY(counts_long_waits_where_they_begin)
+{
+    struct wait_table *table = *state;
+    wait_table_in(table, 1, 5, 5, 1100);
+    go_out(table, 1, 5, 5, 2000, WAIT_BLOCKED, 0, 7);
+    wait_table_in(table, 0, 5, 5, 2000 + LONG_NS);
+    assert_int_equal(wait_table_counts(table, 0, WAIT_BLOCKED).long_count, 0);
+    assert_int_equal(wait_table_counts(table, 1, WAIT_BLOCKED).long_count, 1);
+    for (const struct wait *wait; (wait = wait_table_next(table, 0)) != NULL;) {
+        (void)wait_table_release(table, wait);
+    }
+}
+
 STORY(lets_each_wait_of_the_sampler_stand_for_itself)
 {
     struct wait_table *table = *state;
