@@ -47,15 +47,20 @@ bool doubts_event_percent(const struct profile *profile, double *ret)
     return counted > 0;
 }
 
-/* Whether the event is a follower; `*ret_is_exact`: of each switch, whose samples stand at both
- * ends of each turn of a task on a CPU. */
+/* Whether samples of an event stand at both ends of each turn of a task on a CPU. */
+static bool is_of_each_switch(const struct profile *profile, const char *event)
+{
+    int64_t period = 0;
+    return profile_event_is_meant("context-switches", event) &&
+           books_print_event(profile->books_json, event, "period", &period) && period == 1;
+}
+
+/* Whether the event is a follower; `*ret_is_exact`: of each switch. A time is not: the kernel takes
+ * some of it around the sample. */
 static bool is_follower(const struct profile *profile, bool *ret_is_exact)
 {
     cleanup_(freep) char *leader = books_print_leader(profile->books_json, profile->event.name);
-    int64_t period = 0;
-    *ret_is_exact = leader != NULL && profile_event_is_meant("context-switches", leader) &&
-                    books_print_event(profile->books_json, leader, "period", &period) &&
-                    period == 1;
+    *ret_is_exact = leader != NULL && !profile->event.is_time && is_of_each_switch(profile, leader);
     return leader != NULL;
 }
 
@@ -279,6 +284,12 @@ static void estimated_follower(const struct profile *profile, FILE *file)
     cleanup_(freep) char *leader = books_print_leader(profile->books_json, profile->event.name);
     const uint64_t counted = sum_of(profile, "counted");
     if (leader == NULL || percent_of(profile_total(profile), counted) >= 100 - DOUBT_PERCENT) {
+        return;
+    }
+    if (is_of_each_switch(profile, leader)) {
+        (void)fputs("what the samples stand for is too low by some microseconds a switch: what the "
+                    "kernel takes around a sample counts for the next task on that CPU",
+                    file);
         return;
     }
     (void)fputs("what the samples stand for is an estimate whose error is not known: what a task "

@@ -801,6 +801,39 @@ TEST(says_that_a_followers_part_is_too_low)
     }
 }
 
+/* What the kernel takes around a sample of a switch is time of the next task. */
+TEST(says_that_a_time_of_each_switch_is_too_low)
+{
+    static const char leader[] = "{\"event\":\"context-switches\",\"period\":1,\"total\":{}},";
+    for (int is_part = 0; is_part <= 1; is_part++) {
+        char json[512];
+        double error = 0;
+        struct summary summary;
+        struct recording *recording = program();
+        add_event(recording, 1 * S, SWITCHES, 50, 0x1010);
+        add_data(recording, FXT_STRING_SESSION,
+                 "{\"session\":\"a\",\"events\":[{\"event\":\"cpu-clock\"},"
+                 "{\"event\":\"context-switches\"},"
+                 "{\"event\":\"task-clock\",\"unit\":\"ns\",\"period\":1}]}\n");
+        (void)snprintf(
+            json, sizeof json,
+            "{\"events\":[%s{\"event\":\"task-clock\",\"period\":0,\"leader\":"
+            "\"context-switches\",\"total\":{\"counted\":%d,\"sampled\":%d,\"kept\":1}}]}",
+            leader, is_part ? 1000 : 50, is_part ? 1000 : 50);
+        add_data(recording, FXT_STRING_BOOKS, json);
+        struct profile *profile = load_good_event(recording, "task-clock");
+        assert_int_equal(doubts_event_error(profile, &error), !is_part);
+        assert_int_equal(summary_take(profile, &summary), 0);
+        summary.effective_count = 1000; /* few samples are another doubt */
+        EXPECT_PRINTED(is_part ? "what the samples stand for is too low by some microseconds a "
+                                 "switch: what the kernel takes around a sample counts for the "
+                                 "next task on that CPU\n"
+                               : "",
+                       (void)doubts_find(profile, &summary, on_doubt, file));
+        (void)profile_free(profile);
+    }
+}
+
 TEST(says_that_waits_of_some_threads_are_missing)
 {
     for (int refused = 0; refused <= 1; refused++) {
