@@ -175,6 +175,7 @@ static struct thread_waits *find_waits(struct settling *settling,
 static void give(struct thread_waits *waits, struct profile_thread *threads, size_t count)
 {
     uint64_t left_ns = waits->preempted_ns;
+    uint64_t off_cpu_ns = waits->all.time_ns - left_ns;
     uint64_t switch_count = 0;
     uint64_t exact_ns = 0;
     for (size_t i = 0; i < count; i++) {
@@ -183,8 +184,12 @@ static void give(struct thread_waits *waits, struct profile_thread *threads, siz
         const uint64_t part_ns = left_ns < ready_ns ? left_ns : ready_ns;
         times->preempted_ns = (int64_t)part_ns;
         left_ns -= part_ns;
+        const uint64_t blocked_ns = times->blocked_ns > 0 ? (uint64_t)times->blocked_ns : 0;
+        const uint64_t room_ns = blocked_ns + ready_ns - part_ns;
+        threads[i].off_cpu_ns = i + 1 < count && room_ns < off_cpu_ns ? room_ns : off_cpu_ns;
+        off_cpu_ns -= threads[i].off_cpu_ns;
         add_to(&exact_ns, ready_ns);
-        add_to(&exact_ns, times->blocked_ns > 0 ? (uint64_t)times->blocked_ns : 0);
+        add_to(&exact_ns, blocked_ns);
         add_to(&switch_count, threads[i].voluntary_count);
         add_to(&switch_count, threads[i].involuntary_count);
     }

@@ -126,7 +126,7 @@ static void print_row(FILE *to, const struct thread_sum *sum, size_t name_width,
     }
 }
 
-/* Says what the times of threads that have ended do not tell apart. */
+/* Says what the times of threads that were not read again do not tell apart. */
 static void print_unread(const struct page *page, const struct thread_sums *sums, size_t shown)
 {
     struct page_text text;
@@ -136,9 +136,13 @@ static void print_unread(const struct page *page, const struct thread_sums *sums
     }
     if (count > 0 && page_text_begin(&text)) {
         if (count == 1) {
-            (void)fputs("blocked_ms of the thread that had ended", text.file);
+            (void)fputs("blocked_ms of the thread that had ended or could not be read again",
+                        text.file);
         } else {
-            (void)fprintf(text.file, "blocked_ms of the %" PRIu64 " threads that had ended", count);
+            (void)fprintf(text.file,
+                          "blocked_ms of the %" PRIu64
+                          " threads that had ended or could not be read again",
+                          count);
         }
         (void)fputs(" has the ready time after each waking, too\n", text.file);
         page_text_end(&text, page, PAGE_PLAIN);

@@ -8,11 +8,11 @@
 
 #include "books_print.h"
 #include "cleanup.h"
+#include "doubts_threads.h"
 #include "measure.h"
 #include "percent.h"
 #include "session_facts.h"
 #include "text_out.h"
-#include "thread_sentence.h"
 #include "wait_sums.h"
 
 #include <inttypes.h>
@@ -248,14 +248,14 @@ static void unfollowed_threads(const struct profile *profile, const struct summa
     }
 }
 
-/* The sums of the threads that are shown, which are exact. */
-static void write_exact(const struct profile *profile, FILE *file)
+/* The sums of the threads that are shown, which are no estimate. */
+static void write_spent(const struct profile *profile, FILE *file)
 {
-    const struct thread_split sum = thread_sentence_sum(profile);
     if (profile->thread_count > 0) {
-        (void)fprintf(file, "; by the books of threads %s blocked for %.3f s and ready for %.3f s",
-                      profile->thread_count == 1 ? "this one was" : "these were",
-                      (double)sum.blocked_ns / 1e9, (double)sum.ready_ns / 1e9);
+        (void)fprintf(file, "; by the books of threads %s ",
+                      profile->thread_count == 1 ? "this one was" : "these were");
+        doubts_threads_write_spent(file, profile);
+        (void)doubts_threads_write_lacks(file, profile, "; ");
     }
 }
 
@@ -274,7 +274,7 @@ static void estimated(const struct profile *profile, const struct summary *summa
                   is_part ? "the sum of these is" : "their sum over all tasks is",
                   measure_words(&profile->event, (uint64_t)(error_ns + 0.5), value));
     if (is_part) {
-        write_exact(profile, file);
+        write_spent(profile, file);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "books_print.h"
 #include "cleanup.h"
+#include "doubts_threads.h"
 #include "page.h"
 #include "wait_sums.h"
 
@@ -59,9 +60,14 @@ void report_waits_print(const struct page *page, const struct profile *profile,
         is_known = is_known && report->rows[i].has_waits;
     }
     if (!is_known) {
-        char line[] = "-: waits were too many to record each, and samples do not say how many they "
-                      "stand for; profctl report --threads --wide has the switches of each thread";
-        page_print_lines(page, PAGE_PLAIN, line);
+        char whole[] =
+            "-: waits were too many to record each, and samples do not say how many they stand "
+            "for; profctl report --threads --wide has the switches of each thread";
+        char part[] =
+            "-: waits were too many to record each, and samples do not say how many they stand "
+            "for; profctl report --threads --wide has the switches of each thread, as far as "
+            "these were recorded";
+        page_print_lines(page, PAGE_PLAIN, doubts_threads_have_switches(profile) ? whole : part);
     }
     if (books_print_event(profile->books_json, profile->event.name, "short", &short_count) &&
         short_count > 0) {

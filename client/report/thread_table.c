@@ -10,6 +10,7 @@
 #include "books_print.h"
 #include "cleanup.h"
 #include "compare.h"
+#include "doubts_threads.h"
 #include "json_out.h"
 #include "report.h"
 #include "text_out.h"
@@ -231,7 +232,7 @@ static void print_head(const struct page *page, const struct profile *profile,
     summary_print_session(page, profile, summary);
     if (page_text_begin(&text)) {
         thread_sentence_write(text.file, profile);
-        thread_sentence_write_unread(text.file, profile, " Mind: ");
+        (void)doubts_threads_write_lacks(text.file, profile, " Mind: ");
         (void)fputc('\n', text.file);
         if (forgotten > 0) {
             (void)fprintf(text.file,
@@ -264,6 +265,11 @@ int thread_table_print_text(const struct page *page, const struct profile *profi
     if (shown < profile->thread_count) {
         (void)fprintf(page->file, "... and %zu more; -n 0 shows all\n",
                       profile->thread_count - shown);
+    }
+    if (layout.rank > columns[COLUMN_VOLUNTARY].rank && !doubts_threads_have_switches(profile)) {
+        char line[] = "voluntary and involuntary are as far as records tell: there may have been "
+                      "more switches, which were not recorded";
+        page_print_lines(page, PAGE_PLAIN, line);
     }
     (void)fputc('\n', page->file);
     return 0;

@@ -171,16 +171,16 @@ TEST(says_what_samples_of_waits_lack)
     const struct selection selection = {.tids = {8, 9}, .tid_count = 2};
     assert_int_equal(selection_apply_to_threads(&selection, profile), 3);
     cleanup_(freep) char *part = print_exact(profile);
-    assert_non_null(strstr(part, "the 3 shown were blocked for 3.000 s and ready for 0.000 s, "
-                                 "exactly; these samples stand for 0.000 s, "));
-    assert_non_null(strstr(part, "; 1.000 s of theirs is unexplained"));
+    assert_non_null(strstr(part, "the 3 shown were blocked for at least 3.000 s and ready for at "
+                                 "least 0.000 s (1.000 s of their time is unexplained, as where no "
+                                 "switches were recorded); these samples stand for 0.000 s, "));
     assert_null(strstr(part, "min_wait_us"));
     assert_null(strstr(part, "waking, too"));
     profile->threads[0].is_unread = true;
     cleanup_(freep) char *ended = print_exact(profile);
     assert_null(strstr(ended, "exactly"));
-    assert_non_null(strstr(ended, "; blocked time of the 1 that had ended has the ready time "
-                                  "after each waking, too"));
+    assert_non_null(strstr(ended, "; blocked time of the 1 that had ended or could not be read "
+                                  "again has the ready time after each waking, too"));
     profile->books_json = strdup("{\"events\":[{\"event\":\"off-cpu\",\"period\":1,"
                                  "\"total\":{\"short_ns\":500000000}}]}");
     assert_non_null(profile->books_json);
@@ -320,7 +320,8 @@ TEST(says_where_the_ready_time_is)
     } cases[] = {
         {NULL, 0,
          "ready 2.000 s (25.0 %), blocked 2.000 s (25.0 %). Of the ready time 25.0 % followed "
-         "preemptions, the rest wakings. The rows below are of the running time.\n"
+         "preemptions, the rest wakings or the start of threads. The rows below are of the running "
+         "time.\n"
          "profctl report --threads w.fxt has the ready time of each thread\n"
          "profctl report --event off-cpu w.fxt shows where threads were blocked\n"},
         {NULL, 7,
@@ -330,12 +331,13 @@ TEST(says_where_the_ready_time_is)
          "blocked 1.000 s (25.0 %). The rows below are of the running time.\n"
          "profctl report --event off-cpu w.fxt shows where threads were blocked\n"},
         {"preempted", 0,
-         "25.00 % of the 2.000 s for which the threads were ready is in these rows. The rest "
-         "followed wakings, and is in off-cpu, at the end of waits; 'main' (tid 7) had the most, "
-         "1.500 s.\nprofctl report --threads w.fxt has the ready time of each thread\n\n"},
+         "25.00 % of the 2.000 s for which the threads were ready is in these rows. Another 1.500 s "
+         "followed wakings, and is in off-cpu, at the end of waits, or followed the start of "
+         "threads, and is in no event; 'main' (tid 7) had the most, 1.500 s.\nprofctl report --threads w.fxt has the ready time of each thread\n\n"},
         {"preempted", 7,
-         "for which the thread was ready is in these rows. The rest "
-         "followed wakings, and is in off-cpu, at the end of waits.\n"},
+         "for which the thread was ready is in these rows. Another 1.500 s followed wakings, and is "
+         "in off-cpu, at the end of waits, or followed the start of the thread, and is in no "
+         "event.\n"},
         {"off-cpu", 0,
          "1.500 s of this, 15.8 %, was ready time at the end of waits: the threads had been woken, "
          "and had no CPU yet; 'main' (tid 7) had the most, 1.500 s.\n"
@@ -353,7 +355,7 @@ TEST(says_where_the_ready_time_is)
                                               "{\"events\":[{\"event\":\"preempted\",\"period\":1,"
                                               "\"total\":{\"short_ns\":5}}]}");
     assert_non_null(
-        strstr(brief, "The rest followed wakings or was shorter than min_wait_us, and"));
+        strstr(brief, "event, or is of preemptions without a sample, which were shorter than "));
 }
 
 static void on_doubt(const char *text, void *userdata)
@@ -377,7 +379,7 @@ TEST(states_the_error_of_the_waits_that_are_shown)
         {8, 5e9,
          "waits were too many to record each: those that are stand for others, and the sum of "
          "these is off by up to 12.000 s (95 %); by the books of threads this one was blocked for "
-         "1.000 s and ready for 0.000 s\n"},
+         "1.000 s and ready for 0.000 s, exactly\n"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         cleanup_(profile_freep) struct profile *profile = load_waits(
@@ -465,6 +467,11 @@ TEST(shows_how_many_waits_there_were_and_how_long)
         strstr(text, "\nwaits shorter than min_wait_us (--min-wait) are not counted\n"));
     assert_non_null(strstr(text, "\"waits\":null,\"longest\":null}"));
     assert_non_null(strstr(text, "\"waits\":3,\"longest\":833333333}"));
+    assert_null(strstr(text, "as far as"));
+    cleanup_(freep) char *held = print_waits(
+        200, "{\"events\":[{\"event\":\"off-cpu\",\"period\":1,\"total\":{\"not_sampled\":5,\"held_"
+             "back_ns\":1}}]}");
+    assert_non_null(strstr(held, "the switches of each thread, as far as these were recorded\n"));
 }
 
 /* First what ran, or would have run if there had been a CPU. */
@@ -484,8 +491,8 @@ TEST(lists_threads_as_wide_as_the_page)
     assert_null(strstr(wide, "waking"));
     profile->threads[0].is_unread = true;
     cleanup_(freep) char *ended = print(profile, PAGE_UNLIMITED, true);
-    assert_non_null(strstr(ended, ". Mind: blocked time of the 1 that had ended has the ready "
-                                  "time after each waking, too\n"));
+    assert_non_null(strstr(ended, ". Mind: blocked time of the 1 that had ended or could not be "
+                                  "read again has the ready time after each waking, too\n"));
     cleanup_(freep) char *narrow = print(profile, 40, true);
     assert_non_null(strstr(narrow, "tid thread running_ms blocked_ms\n"
                                    "  7 main       1000.0     2500.0\n"));

@@ -80,9 +80,9 @@ TEST(says_whose_ready_time_is_in_the_blocked_one)
     } cases[] = {
         {{"schedstat", "schedstat", "schedstat"}, ""},
         {{"schedstat", "switches", "schedstat"},
-         "blocked_ms of the thread that had ended has the ready time after each waking, too\n"},
+         "blocked_ms of the thread that had ended or could not be read again has the ready time after each waking, too\n"},
         {{"switches", "switches", "switches"},
-         "blocked_ms of the 3 threads that had ended has the ready time after each waking, too\n"},
+         "blocked_ms of the 3 threads that had ended or could not be read again has the ready time after each waking, too\n"},
     };
     (void)unsetenv("COLUMNS");
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -80,7 +80,8 @@ struct profile_thread {
     uint64_t begin_ns;        /* by the clock of samples' times */
     uint64_t voluntary_count; /* switches */
     uint64_t involuntary_count;
-    bool is_unread; /* it had ended: switches alone tell its times */
+    bool is_unread;      /* it had ended or was not read in time: switches alone tell its times */
+    uint64_t off_cpu_ns; /* what its samples of off-cpu stand for, whichever event is shown */
     struct thread_split times;
 };
 

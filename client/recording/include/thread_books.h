@@ -28,7 +28,7 @@ struct thread_books {
     const char *name;  /* borrowed, of the line; NULL: not known */
     uint64_t voluntary_count; /* switches */
     uint64_t involuntary_count;
-    bool is_unread; /* it ended before the scheduler's sums were read again: switches alone tell */
+    bool is_unread; /* the scheduler's sums were not read again, as it had ended, or in time */
     struct thread_split times;
 };
 
