@@ -68,3 +68,9 @@ service_log() {
 run_in_lab() {
     lab_as "$@" </dev/null >/dev/null 2>&1 &
 }
+
+# alice COMMAND...: in her home.
+alice() {
+    # shellcheck disable=SC2016 # for the shell inside
+    lab_as alice sh -c 'cd /home/alice && exec "$@"' sh "$@"
+}

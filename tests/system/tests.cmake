@@ -107,6 +107,7 @@ hanging_test(returned_files) # every daemon that looks at its program opens file
 lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library again
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
+lab_test(service_schedule) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
 lab_test(service_push) # needs a share of a CPU
 lab_test(service_doctor) # needs a share of a CPU
