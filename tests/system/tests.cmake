@@ -52,7 +52,6 @@ system_test(compat_vdso)
 system_test(namespaces)
 system_test(kernel_mode)
 system_test(odd_pointer)
-lone_test(kernel_code) # its names are as good as the list of symbols is early
 system_test(container_files)
 system_test(forged_overlay)
 system_test(forged_identity)
@@ -101,42 +100,43 @@ system_test(service_watchdog)
 system_test(service_socket)
 system_test(service_limits)
 
-# In this order: those that wait come first, while unit tests and checks take the CPUs, and in pairs: the one that needs
-# hardly any CPU is beside the one that needs most.
+# In this order: those that run in pairs come first, while unit tests and checks take what they leave of the CPUs, and the one
+# that needs hardly any CPU is beside the one that needs most.
 hanging_test(returned_files) # every daemon that looks at its program opens files that hang
 lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library again
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
-lab_test(service_schedule) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
 lab_test(service_push) # needs a share of a CPU
 lab_test(service_doctor) # needs a share of a CPU
 lab_test(capabilities) # gives its programs a low priority
 hanging_test(unanswered_stat) # an older daemon that looks at its programs would hang
+waiting_test(service_schedule) # in a lab
+waiting_test(kept_tables) # weighs the daemon's memory, but for what it learnt of files
+waiting_test(memory_limit) # limits the daemon's memory
+waiting_test(service_signals) # times the daemon
+working_test(jitdump) # runs four programs that spin, and nearly all must be named
+working_test(jitreuse) # runs six programs that spin, and some must be named
+working_test(hostile_elf) # runs a dozen programs that spin, and their files may kill every worker of its daemon
+working_test(phase) # needs a CPU, for shares to 5 standard deviations
+working_test(forged_library) # needs a quarter of a CPU
 lone_test(table_shares) # fills the table of every daemon
 lone_test(crowded_proc) # takes the readers of every daemon
+lone_test(kernel_code) # its names are as good as the list of symbols is early
 lone_test(off_cpu) # no wait may be lost of bursts
 lone_test(wait_names) # the same
 lone_test(switched_off) # takes every CPU
 lone_test(hostile_waits) # takes most of the CPUs
 lone_test(events) # no sample may be lost of bursts
 lone_test(followers) # no sample may be lost of bursts
-lone_test(phase) # needs a CPU, for shares to 5 standard deviations
 lone_test(kept_streams) # needs both CPUs, and weighs the daemon's memory
 lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others
 lone_test(failing_memory) # loses no tick, and needs a share of a CPU
-lone_test(kept_tables) # weighs the daemon's memory
-lone_test(memory_limit) # limits the daemon's memory
+lone_test(hostile_jitdump) # loses no tick beside fifteen programs that spin
 lone_test(lost_exec) # has every daemon lose records
 lone_test(storms) # takes the machine's pids, and many short programs must be named
-lone_test(hostile_jitdump) # runs fifteen programs that spin, and each needs 100 samples
-lone_test(jitdump) # runs four programs that spin, and nearly all must be named
-lone_test(jitreuse) # runs six programs that spin, and some must be named
-lone_test(hostile_elf) # runs a dozen programs that spin, and their files may kill every worker
 lone_test(slow_files) # takes the CPUs that the programs of its victim need
 lone_test(hostile_names) # fills the room for names in every recording
-lone_test(service_signals) # times the daemon
-lone_test(forged_library) # needs a quarter of a CPU
 
 counting_test(perf_source_counts) # counts every tick, as the kernel does
 counting_test(known_split) # needs both CPUs, and counts every tick
@@ -150,6 +150,6 @@ foreach(name crowded_socket stuck_openers)
     set_property(TEST system.${name} APPEND PROPERTY RESOURCE_LOCK subuid)
 endforeach()
 # The longest begin first, on a fresh clone too, where ctest has no measurements.
-foreach(name filters start_stop_read service_limits)
+foreach(name filters start_stop_read service_limits top docs_commands record_output)
     set_tests_properties(system.${name} PROPERTIES COST 50)
 endforeach()
