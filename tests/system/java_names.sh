@@ -61,6 +61,8 @@ read -r after unnamed < <(named "$WORK/after.fxt")
 echo "before: $before % named; after: $after % named, $unnamed % without a name"
 [ "$after" -ge 70 ] || fail "after: $after % named, $unnamed % without a name"
 kill -0 "$java_pid" || fail "Java has ended"
+stop_background # it would take a CPU from the rest
+remove_map
 
 profctl record --names --native -o "$WORK/command.fxt" -- java -cp "$WORK" Spinner 8 >"$WORK/command.out" 2>"$WORK/said" ||
     fail "record: $(cat "$WORK/said")"
