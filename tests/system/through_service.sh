@@ -2,15 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The sandbox of the installed service costs no name, no container's file and no stack: earlier tests, to the letter,
-# with the service as their daemon.
+# with the service as their daemon. Two services at one time, each in a systemd of its own.
 . "${0%/*}/lib.sh"
 . "${0%/*}/service_lib.sh"
 require_perf
+at_once stacks files
 use_build release
 require_lab
 start_service_lab
 
-for name in processes namespaces deep_stacks forged_library groups hostile_elf; do
+case $STORY in
+stacks) names=(deep_stacks forged_library namespaces) ;;
+files) names=(groups processes hostile_elf) ;;
+esac
+for name in "${names[@]}"; do
     began=$SECONDS
     lab env CPU_PROFILERD_SERVICE="$UNIT" CPU_PROFILERD_REQUIRE_PERF=1 SOURCE_DIR="$SOURCE_DIR" BUILD_DIR="$BUILD_DIR" \
         RELEASE_DIR="$RELEASE_DIR" "$SOURCE_DIR/tests/system/$name.sh" >"$WORK/$name.out" 2>&1 ||
