@@ -11,14 +11,23 @@ use_build release
 start_daemon
 
 echo '{"off_cpu": {"max_cost_percent": 100}}' >"$WORK/all.json" # whatever else runs, each switch is sampled
-# judge KIND SOURCE [ARGUMENT...]: known_waits for 3 s, in a recording that begins before it.
+# has_told COUNT: so many threads have told what they measured, and stand still.
+has_told() {
+    [ "$(grep -c '^thread' "$WORK/truth")" -ge "$1" ]
+}
+declare -A threads=([nap]=1 [pipe]=2 [lock]=4 [share]=2 [disk]=1)
+# judge KIND SOURCE [ARGUMENT...]: known_waits for 3 s, in a recording that begins before it, and ends when it has told.
 judge() {
-    local kind=$1 source=$2 seconds=5
+    local kind=$1 source=$2 recorder
     shift 2
-    [ "$source" = switches ] && seconds=60
     echo "== $kind, by $source"
-    profctl record --native --config "$WORK/all.json" -d "$seconds" -o "$WORK/p.fxt" -- "$WORKLOADS/known_waits" "$kind" 3 "$@" >"$WORK/truth" 2>"$WORK/out" ||
-        fail "record: $(cat "$WORK/out")"
+    run_in_background profctl record --native --config "$WORK/all.json" -o "$WORK/p.fxt" -- "$WORKLOADS/known_waits" "$kind" 3 "$@" >"$WORK/truth" 2>"$WORK/out"
+    recorder=$BACKGROUND_PID
+    if [ "$source" = schedstat ]; then
+        wait_until 60 has_told "${threads[$kind]}" || fail "$kind: the program tells nothing: $(cat "$WORK/out")"
+        kill -TERM "$recorder"
+    fi
+    wait "$recorder" || fail "record: $(cat "$WORK/out")"
     # It stands still, so that it lives when the recording ends.
     awk '$1 == "thread" { print $3 }' "$WORK/truth" | sort -u | xargs -r kill -KILL 2>/dev/null
     profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
