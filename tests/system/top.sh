@@ -3,11 +3,13 @@
 #
 # `profctl top` on a terminal of its own: what is hot stands first, keys do what the help says, any size shows something
 # right, what it saves is a recording, it waits for the daemon and for other sessions, and however it ends, the terminal
-# is as it was before. With --wall a key shows what a program sleeps in, in place of what it works in.
+# is as it was before. With --wall a key shows what a program sleeps in, in place of what it works in. Two stories at one
+# time, each with a daemon: the screen, and what is printed without a terminal.
 . "${0%/*}/lib.sh"
 use_build release
 require_perf
 command -v tmux >/dev/null || skip "there is no tmux"
+at_once screen lines
 cd "$WORK" || exit 1
 
 # The terminal: a shell in it, whose prompt nothing else prints. Its output is what capture-pane shows.
@@ -79,7 +81,48 @@ be_busy() {
     done
 }
 run_in_background be_busy 2>/dev/null
+start_napper() {
+    "$WORKLOADS/napper" 4000 36000 --seconds 600 >/dev/null &
+    napper=$!
+    background_pids+=("$napper")
+}
 start_daemon
+
+if [ "$STORY" = lines ]; then
+    start_napper
+    # Without a terminal.
+    expect_status 1 profctl top >"$WORK/out" 2>"$WORK/err"
+    grep -q 'standard output is not a terminal; -b prints' "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
+    expect_status 2 profctl top -n 1 >"$WORK/out" 2>"$WORK/err"
+    profctl top -p "$busy" -b -n 2 --interval 0.5 --rows 2 >"$WORK/out" || fail "top -b failed"
+    [ "$(grep -c 'samples in' "$WORK/out")" -eq 2 ] || fail "there are not two looks: $(cat "$WORK/out")"
+    grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9]+  spin_three_fifths  busy$' "$WORK/out" || fail "no row of spin_three_fifths: $(cat "$WORK/out")"
+    for view in function process unit; do
+        COLUMNS=40 profctl top -p "$busy" -b -n 1 --interval 0.5 --rows 2 --by "$view" >"$WORK/out" || fail "top -b failed"
+        [ "$(wc -L <"$WORK/out")" -le 40 ] || fail "wider than 40 columns: $(cat "$WORK/out")"
+        grep -qE "^ .* %.*  $view$" "$WORK/out" || fail "no titles in 40 columns: $(cat "$WORK/out")"
+    done
+    profctl top -p "$busy" --json -n 2 --interval 0.5 >"$WORK/out" || fail "top --json failed"
+    # Of 50 samples either of the two functions may have more: 3 of 5 are no more than half of them in one of twelve runs.
+    expect_json "$WORK/out" "len(lines) == 2 and {f['name'] for f in lines[1]['functions'][:2]} == {'spin_three_fifths', 'spin_two_fifths'} and lines[1]['processes'][0]['pid'] == $busy and lines[0]['pending'] >= 0" \
+        "the two objects are not as they should be"
+    profctl top -p "$napper" --wall --event off-cpu --sort total -b -n 1 --interval 3 >"$WORK/out" || fail "top -b --event failed"
+    grep -qE '^[0-9:]+: off-cpu [0-9]+\.[0-9][0-9] ms, [0-9]+ samples? in [0-9.]+ s; [0-9]+ CPU' "$WORK/out" || fail "no head of the waits: $(cat "$WORK/out")"
+    grep -qE '^  self %   total % +total ms  function' "$WORK/out" || fail "no column of times: $(cat "$WORK/out")"
+    grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9.]+  nap_sleep +napper$' "$WORK/out" || fail "no row of nap_sleep: $(cat "$WORK/out")"
+    profctl top -p "$napper" --wall --event off-cpu --json -n 1 --interval 3 --rows 0 >"$WORK/out" || fail "top --json --event failed"
+    expect_json "$WORK/out" "d['event'] == 'off-cpu' and d['unit'] == 'ns' and d['value'] == sum(p['value'] for p in d['processes'] if p['pid'] == $napper)" \
+        "the waits are not as they should be"
+    expect_json "$WORK/out" "next(r for r in d['functions'] if r['name'] == 'nap_sleep')['total'] > 0" "nap_sleep is not what it waits in"
+    profctl top -p "$napper" --wall --json -n 1 >"$WORK/out" || fail "top --json --wall failed"
+    expect_json "$WORK/out" "'event' not in d and d['samples'] == sum(p['samples'] for p in d['processes'])" "the clock is not as without --wall"
+    profctl top -p "$napper" -e page-faults:1 --event faults --json -n 1 >"$WORK/out" || fail "top -e failed"
+    expect_json "$WORK/out" "d['event'] == 'page-faults' and d['unit'] == 'faults'" "the other event is not shown"
+    expect_status 1 profctl top -p "$napper" --event off-cpu -b -n 1 >"$WORK/out" 2>"$WORK/err"
+    grep -q "the session has no event 'off-cpu'; it has cpu-clock alone: --wall adds" "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
+    exit
+fi
+
 # One that was started in the background has stopped before it shows anything, with the session; a signal ends it.
 cat >"$WORK/behind.sh" <<'BEHIND'
 set -m
@@ -246,9 +289,7 @@ done
 wait_until 10 top_is_gone || fail "top goes on"
 
 # What a program sleeps in, and what it works in.
-"$WORKLOADS/napper" 4000 36000 --seconds 600 >/dev/null &
-napper=$!
-background_pids+=("$napper")
+start_napper
 rm -f after
 keys "clear; profctl top -p $napper --window 20 --wall --sort total --filter nap_; echo status \$?; stty -a >after" Enter
 expect_samples 50
@@ -297,34 +338,4 @@ expect_json "$WORK/saved.json" "d['event'] == 'off-cpu' and next(r for r in d['r
 keys q
 expect_shown '^status 0'
 
-# Without a terminal.
-expect_status 1 profctl top >"$WORK/out" 2>"$WORK/err"
-grep -q 'standard output is not a terminal; -b prints' "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
-expect_status 2 profctl top -n 1 >"$WORK/out" 2>"$WORK/err"
-profctl top -p "$busy" -b -n 2 --interval 0.5 --rows 2 >"$WORK/out" || fail "top -b failed"
-[ "$(grep -c 'samples in' "$WORK/out")" -eq 2 ] || fail "there are not two looks: $(cat "$WORK/out")"
-grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9]+  spin_three_fifths  busy$' "$WORK/out" || fail "no row of spin_three_fifths: $(cat "$WORK/out")"
-for view in function process unit; do
-    COLUMNS=40 profctl top -p "$busy" -b -n 1 --interval 0.5 --rows 2 --by "$view" >"$WORK/out" || fail "top -b failed"
-    [ "$(wc -L <"$WORK/out")" -le 40 ] || fail "wider than 40 columns: $(cat "$WORK/out")"
-    grep -qE "^ .* %.*  $view$" "$WORK/out" || fail "no titles in 40 columns: $(cat "$WORK/out")"
-done
-profctl top -p "$busy" --json -n 2 --interval 0.5 >"$WORK/out" || fail "top --json failed"
-# Of 50 samples either of the two functions may have more: 3 of 5 are no more than half of them in one of twelve runs.
-expect_json "$WORK/out" "len(lines) == 2 and {f['name'] for f in lines[1]['functions'][:2]} == {'spin_three_fifths', 'spin_two_fifths'} and lines[1]['processes'][0]['pid'] == $busy and lines[0]['pending'] >= 0" \
-    "the two objects are not as they should be"
-profctl top -p "$napper" --wall --event off-cpu --sort total -b -n 1 --interval 3 >"$WORK/out" || fail "top -b --event failed"
-grep -qE '^[0-9:]+: off-cpu [0-9]+\.[0-9][0-9] ms, [0-9]+ samples? in [0-9.]+ s; [0-9]+ CPU' "$WORK/out" || fail "no head of the waits: $(cat "$WORK/out")"
-grep -qE '^  self %   total % +total ms  function' "$WORK/out" || fail "no column of times: $(cat "$WORK/out")"
-grep -qE '^ +[0-9.]+ +[0-9.]+ +[0-9.]+  nap_sleep +napper$' "$WORK/out" || fail "no row of nap_sleep: $(cat "$WORK/out")"
-profctl top -p "$napper" --wall --event off-cpu --json -n 1 --interval 3 --rows 0 >"$WORK/out" || fail "top --json --event failed"
-expect_json "$WORK/out" "d['event'] == 'off-cpu' and d['unit'] == 'ns' and d['value'] == sum(p['value'] for p in d['processes'] if p['pid'] == $napper)" \
-    "the waits are not as they should be"
-expect_json "$WORK/out" "next(r for r in d['functions'] if r['name'] == 'nap_sleep')['total'] > 0" "nap_sleep is not what it waits in"
-profctl top -p "$napper" --wall --json -n 1 >"$WORK/out" || fail "top --json --wall failed"
-expect_json "$WORK/out" "'event' not in d and d['samples'] == sum(p['samples'] for p in d['processes'])" "the clock is not as without --wall"
-profctl top -p "$napper" -e page-faults:1 --event faults --json -n 1 >"$WORK/out" || fail "top -e failed"
-expect_json "$WORK/out" "d['event'] == 'page-faults' and d['unit'] == 'faults'" "the other event is not shown"
-expect_status 1 profctl top -p "$napper" --event off-cpu -b -n 1 >"$WORK/out" 2>"$WORK/err"
-grep -q "the session has no event 'off-cpu'; it has cpu-clock alone: --wall adds" "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
 echo "keys, sizes, events, a saved recording, other sessions, and six ways to end"
