@@ -103,8 +103,12 @@ for value in 0 1; do
 done
 
 # Of a command that is a Python which cannot be asked it is said too, once.
+some_work='import time
+while True:
+    sum(range(100000))
+    time.sleep(0.02)'
 if python3 -c 'import sys; sys.exit(sys.version_info >= (3, 12))'; then
-    profctl record --names --native -d 7 -o "$WORK/p.fxt" -- python3 -c 'while True: pass' >"$WORK/record.out" 2>"$WORK/said"
+    profctl record --names --native -d 7 -o "$WORK/p.fxt" -- python3 -c "$some_work" >"$WORK/record.out" 2>"$WORK/said"
     kill "$(sed -n 's/.*still runs, as pid \([0-9]*\)$/\1/p' "$WORK/said")"
     [ "$(grep -c 'names: .*no Python before 3.12' "$WORK/said")" -eq 1 ] || fail "of an old Python: $(cat "$WORK/said")"
 fi
