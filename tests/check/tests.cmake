@@ -21,4 +21,3 @@ set_tests_properties(check.sysctl PROPERTIES SKIP_RETURN_CODE 77)
 # The longest check begins with the first tests, since late tests depend on it as on them (tests/CMakeLists.txt), and has
 # what the others leave of the CPUs. It is done before the tests that need a CPU, or the worker's time, begin.
 set_tests_properties(check.tidy PROPERTIES COST 2000 TIMEOUT 1800)
-set_tests_properties(check.workloads PROPERTIES RUN_SERIAL TRUE)
