@@ -67,7 +67,7 @@ const char *profile_event_where(const char *state)
 {
     return strcmp(state, "blocked") == 0 ? "off-cpu has the time that threads are blocked"
            : strcmp(state, "ready") == 0
-               ? "preempted has a part of the ready time, and off-cpu the rest, after each waking; "
+               ? "preempted has a part of the ready time, and off-cpu that after each waking; "
                  "report --threads has all of it"
                : NULL;
 }

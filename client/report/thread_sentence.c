@@ -71,14 +71,20 @@ void thread_sentence_write(FILE *file, const struct profile *profile)
     }
 }
 
-/* The ready time of a thread that follows no preemption. Where switches alone tell its times, they
- * do not have it. */
-static uint64_t woken_ns(const struct profile_thread *thread)
+/* The ready time of a thread for which it has no samples of preemptions. */
+static uint64_t other_ready_ns(const struct profile_thread *thread)
 {
     const struct thread_split *times = &thread->times;
-    return !thread->is_unread && times->ready_ns > times->preempted_ns
+    return times->ready_ns > times->preempted_ns
                ? (uint64_t)times->ready_ns - (uint64_t)times->preempted_ns
                : 0;
+}
+
+/* That after wakings, and a start. Where switches alone tell the times, they do not have wakings.
+ */
+static uint64_t woken_ns(const struct profile_thread *thread)
+{
+    return thread->is_unread ? 0 : other_ready_ns(thread);
 }
 
 /* A new thread is ready from its fork to its first run. One that never waited for anything was
@@ -106,6 +112,7 @@ struct woken {
     uint64_t time_ns;
     uint64_t begun_ns;     /* after the start of threads, for certain */
     uint64_t unsampled_ns; /* in rows of off-cpu only in part, or not */
+    uint64_t unread_ns;    /* by switches alone, and in none of the above: it has no waking */
     const struct profile_thread *most;
 };
 
@@ -118,6 +125,7 @@ static struct woken find_woken(const struct profile *profile)
         woken.time_ns += time_ns;
         woken.begun_ns += is_only_begun(thread) ? time_ns : 0;
         woken.unsampled_ns += is_sampled(thread) ? 0 : time_ns;
+        woken.unread_ns += thread->is_unread ? other_ready_ns(thread) : 0;
         woken.most = time_ns > woken_ns(woken.most) ? thread : woken.most;
     }
     return woken;
@@ -240,6 +248,9 @@ static bool write_preempted_part(FILE *file, const struct profile *profile,
     }
     if (has_rest) {
         write_most_woken(file, profile, woken);
+    } else if (percent_of(woken->unread_ns, ready_ns) > LITTLE_PERCENT) {
+        (void)fputs(". Ready time from the start of a thread to its first run is in no event",
+                    file);
     }
     return has_rest;
 }

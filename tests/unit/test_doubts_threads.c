@@ -188,9 +188,9 @@ TEST(says_which_ready_time_is_in_no_event)
          "followed wakings, and is in off-cpu, at the end of waits, or followed the start of "
          "threads, and is in no event; " MOST},
         {READY("1500", "3", "switches"),
-         "0.00 % of the 1.500 s for which the threads were ready is in these rows. Mind: blocked "
-         "time of the 1 that had ended or could not be read again has the ready time after each "
-         "waking, too\n\n"},
+         "0.00 % of the 1.500 s for which the threads were ready is in these rows. Ready time from "
+         "the start of a thread to its first run is in no event. Mind: blocked time of the 1 that "
+         "had ended or could not be read again has the ready time after each waking, too\n\n"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         cleanup_(profile_freep) struct profile *profile =

@@ -203,7 +203,7 @@ TEST(says_which_events_have_the_time_of_a_state)
 {
     static const char *const states[][2] = {
         {"blocked", "off-cpu has the time that threads are blocked"},
-        {"ready", "preempted has a part of the ready time, and off-cpu the rest, after each "
+        {"ready", "preempted has a part of the ready time, and off-cpu that after each "
                   "waking; report --threads has all of it"},
     };
     for (size_t i = 0; i < COUNT_OF(states); i++) {
