@@ -111,6 +111,13 @@ static bool is_of_waits(const char *name)
     return false;
 }
 
+/* As perf names them: a group, and a name that has letters which are no modifiers. */
+static bool is_tracepoint(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    return colon != NULL && strchr(name, '/') == NULL && strchr(colon, '_') != NULL;
+}
+
 static int add_event(const struct command_line *line, char *name, cJSON **events)
 {
     const char *member = NULL;
@@ -120,6 +127,12 @@ static int add_event(const struct command_line *line, char *name, cJSON **events
     char *followers = strchr(name, '+');
     if (followers != NULL) {
         *followers++ = '\0';
+    }
+    if (is_tracepoint(name)) {
+        return options_refuse(line,
+                              "-e %s: tracepoints are not recorded; --wall records what threads "
+                              "wait for, and profctl events lists what is",
+                              whole);
     }
     if (!cut_rate(name, &member, &value)) {
         return options_refuse(

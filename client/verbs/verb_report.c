@@ -120,6 +120,13 @@ static const struct verb_option options[] = {
     {0},
 };
 
+/* Of the option with which waits are recorded. */
+static const struct option_elsewhere elsewhere[] = {
+    {"--wall", "--event off-cpu shows what threads waited for"},
+    {"--off-cpu", "--event off-cpu shows what threads waited for"},
+    {0},
+};
+
 static const struct command_line line = {
     .usage = "profctl report [FILE] [VIEW] [OPTION...]",
     .help = "Shows where the time of a recording went, as a list or a tree. FILE may be\n"
@@ -134,6 +141,7 @@ static const struct command_line line = {
     .operand = "recording",
     .operand_default = "profile.fxt",
     .operand_at = AT(path),
+    .elsewhere = elsewhere,
 };
 
 /* `other` is of the ratio's event; NULL: there is no ratio. */

@@ -163,6 +163,9 @@ expect 2 '-c: there is no such option; -e EVENT:COUNT' record -c 1000
 expect 2 '--user-callchains: there is no such option; --no-kernel leaves out' record --user-callchains
 expect 2 '-a: there is no such option; the whole machine is recorded where' start -a
 expect 2 '--off-cpu: there is no such option; --wall' record --off-cpu
+expect 2 '--off-cpu: there is no such option; --event off-cpu' report --off-cpu
+expect 2 '--wall: there is no such option; --event off-cpu' report --wall
+expect 2 '-e sched:sched_switch: tracepoints are not recorded; --wall' record -e sched:sched_switch
 # A name that promises a compression which is not there, before anything is recorded.
 for end in zst xz bz2; do
     expect 2 "-o x.fxt.$end: .$end is not supported; name x.fxt, or x.fxt.gz, which is compressed" record -o "x.fxt.$end"
