@@ -113,9 +113,9 @@ static inline void put_group(struct ring_world *world, uint64_t time_ns, uint64_
 
 /* A sample at LEAF_PC with a copy of `stack_bytes`, of which `valid_bytes` are valid; and, where
  * `group_id` is not NULL, of a control group. */
-static inline void put_copy_in(struct ring_world *world, uint16_t mode, size_t cpu, uint32_t pid,
-                               uint64_t time_ns, size_t stack_bytes, size_t valid_bytes,
-                               const uint64_t *group_id)
+static inline void put_copy_in(struct ring_world *world, size_t stream, uint16_t mode, size_t cpu,
+                               uint32_t pid, uint64_t time_ns, size_t stack_bytes,
+                               size_t valid_bytes, const uint64_t *group_id)
 {
     static uint64_t words[8000];
     uint64_t head[] = {1, pair(pid, pid), time_ns, cpu, 2, PERF_CONTEXT_USER, LEAF_PC, 2};
@@ -130,14 +130,14 @@ static inline void put_copy_in(struct ring_world *world, uint16_t mode, size_t c
     stack[2] = ROOT_PC;
     stack[1 + stack_words] = valid_bytes;
     stack[2 + stack_words] = group_id == NULL ? 0 : *group_id;
-    put(world, cpu, PERF_STREAM_CLOCK, PERF_RECORD_SAMPLE, mode, words,
+    put(world, cpu, stream, PERF_RECORD_SAMPLE, mode, words,
         (size_t)(stack - words) + 2 + stack_words + (group_id != NULL));
 }
 
 static inline void put_copy(struct ring_world *world, uint16_t mode, size_t cpu, uint32_t pid,
                             uint64_t time_ns, size_t stack_bytes, size_t valid_bytes)
 {
-    put_copy_in(world, mode, cpu, pid, time_ns, stack_bytes, valid_bytes, NULL);
+    put_copy_in(world, PERF_STREAM_CLOCK, mode, cpu, pid, time_ns, stack_bytes, valid_bytes, NULL);
 }
 
 static inline void put_stack(struct ring_world *world, size_t cpu, uint32_t pid, uint64_t time_ns,

@@ -26,6 +26,7 @@ static void init_rings(struct ring_world *world, size_t index)
         [PERF_STREAM_CLOCK] = PERF_CONSUMER_SAMPLES,
         [PERF_STREAM_SIDEBAND] = PERF_CONSUMER_SIDEBAND,
         [PERF_STREAM_SWITCHES] = PERF_CONSUMER_SWITCHES,
+        [PERF_STREAM_WAITS] = PERF_CONSUMER_WAITS,
         [RING_STREAM_FURTHER] = PERF_CONSUMER_SAMPLES,
     };
     for (size_t kind = 0; kind < PERF_STREAMS_MAX; kind++) {
@@ -46,7 +47,9 @@ static void make_source(struct ring_world *world, const struct ring_world_option
                     (copies ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0) |
                     (options->cgroups ? PERF_SAMPLE_CGROUP : 0);
     world->source = (struct perf_source){
-        .config = {.period_ns = options->period_ns},
+        .config = {.period_ns = options->period_ns,
+                   .has_waits = options->waits,
+                   .wait_cost_percent = 100},
         .features = {.cgroup = options->cgroups},
         .layout = perf_record_layout_make(type, copies ? ARCH_PERF_REGS_MASK : 0),
         .switch_layout = perf_record_layout_make(PERF_SAMPLE_TID | PERF_SAMPLE_TIME, 0),

@@ -42,6 +42,7 @@ struct ring_world_options {
     uint16_t max_stack_depth;                     /* 0: 127 */
     bool caches;                                  /* modules are asked for: `cache` is to answer */
     bool switches;                                /* there are switch records */
+    bool waits;                                   /* the drain makes waits of them */
     bool deferring;                               /* user chains come in records of their own */
     bool cgroups;                                 /* samples have their control group */
 };

@@ -315,3 +315,26 @@ TEST(says_whose_follower_an_event_is)
                        "instructions, with cycles: 70 instructions counted; 2 samples, of which 2 "
                        "kept, stand for 60\n"));
 }
+
+TEST(sums_a_count_of_an_event_over_its_lines)
+{
+    static const char books[] =
+        "{\"events\":[{\"event\":\"a\",\"period\":9,\"total\":{\"kept\":3,\"lost\":0}},"
+        "{\"event\":\"b\",\"period\":9,\"total\":{\"kept\":100}},{\"event\":\"c\",\"period\":9},"
+        "{\"event\":\"a\",\"period\":9,\"total\":{\"kept\":4}},{\"event\":\"c\",\"period\":8}]}";
+    static const struct {
+        const char *event;
+        const char *member;
+        bool is_found;
+        int64_t value;
+    } cases[] = {
+        {"a", "kept", true, 7},   {"a", "lost", true, 0}, {"a", "period", true, 9},
+        {"c", "period", true, 0}, {"b", "lost", false},   {"x", "kept", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        int64_t value = 55;
+        assert_int_equal(books_print_event(books, cases[i].event, cases[i].member, &value),
+                         cases[i].is_found);
+        assert_int_equal(value, cases[i].is_found ? cases[i].value : 55);
+    }
+}

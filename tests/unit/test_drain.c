@@ -127,6 +127,36 @@ STACK_TEST(samples_are_held_until_their_table_comes_and_stay_in_order)
     expect_qualities(world, "300 1; 310 1; 305 1; "); /* one CPU after the other */
 }
 
+static int set_up_waits(void **state)
+{
+    *state = ring_world_new(&(struct ring_world_options){.unwind = SESSION_UNWIND_AUTO,
+                                                         .cpu_count = 2,
+                                                         .max_stack_depth = 3,
+                                                         .caches = true,
+                                                         .switches = true,
+                                                         .waits = true});
+    return *state == NULL ? -1 : 0;
+}
+
+/* It goes on at 500. */
+DRAIN_STORY(a_wait_is_written_when_its_stack_comes, set_up_waits)
+{
+    put_program(world);
+    put_copy_in(world, PERF_STREAM_WAITS, PERF_RECORD_MISC_USER, 0, PID, 300, 64, 64, NULL);
+    for (uint64_t i = 0; i < 4; i++) { /* out and in, of each of both switches */
+        uint64_t tid = i == 0 || i == 3 ? PID : 0;
+        PUT(world, 0, SWITCHES, SWITCH_CPU_WIDE, i % 2 == 0 ? PERF_RECORD_MISC_SWITCH_OUT : 0,
+            pair(0, 0), tid << 32 | tid, i < 2 ? 310 : 500);
+    }
+    drain_all(world->drain, 1000);
+    assert_int_equal(drain_held(world->drain, 1000), 1);
+    fake_module_ready(&world->cache, 77, fake_module_table());
+    assert_int_equal(drain_held(world->drain, 1010), 0);
+    const struct books_event waits = drain_books(world->drain, 0, 0).events[0];
+    assert_int_equal(waits.received, 1);
+    assert_int_equal(waits.weight, 200);
+}
+
 STACK_TEST(who_waits_does_not_hold_up_the_others)
 {
     put_program(world);

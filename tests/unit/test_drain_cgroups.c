@@ -136,7 +136,8 @@ GROUP_STORY(a_process_moves_between_groups_and_cpus)
 
 static void put_stack_in(struct ring_world *world, size_t cpu, uint64_t time_ns, uint64_t group_id)
 {
-    put_copy_in(world, PERF_RECORD_MISC_USER, cpu, PID, time_ns, 64, 64, &group_id);
+    put_copy_in(world, PERF_STREAM_CLOCK, PERF_RECORD_MISC_USER, cpu, PID, time_ns, 64, 64,
+                &group_id);
 }
 
 /* Its samples are written when it has long moved on, and those of one CPU before the other's. */

@@ -4,6 +4,7 @@
  * Which samples are filtered on their way: by what was known of their process at their time.
  */
 #include "drain_world.h"
+#include "sink.h"
 
 #include <errno.h>
 
@@ -195,4 +196,28 @@ DRAIN_STORY(a_sample_that_waits_was_filtered_when_it_came, set_up_named_stacks)
     assert_int_equal(drain_held(world->drain, 2000), 0);
     assert_int_equal(kept(world), 1);
     assert_int_equal(received(world), 1);
+}
+
+/* Of one session with a uid, of two with the same one, of two that differ: what all may read. */
+TEST(what_is_read_of_command_lines_is_enough_for_all_sinks)
+{
+    static const struct {
+        struct command_right rights[2];
+        struct command_right expected;
+    } cases[] = {
+        {{{.is_given = false}, {.is_given = false}}, {.is_given = false}},
+        {{{.is_given = true, .uid = 5}, {.is_given = false}}, {.is_given = true, .uid = 5}},
+        {{{.is_given = false}, {.is_given = true, .uid = 6}}, {.is_given = true, .uid = 6}},
+        {{{.is_given = true, .uid = 5}, {.is_given = true, .uid = 5}},
+         {.is_given = true, .uid = 5}},
+        {{{.is_given = true, .uid = 5}, {.is_given = true, .uid = 6}},
+         {.is_given = true, .uid = 0}},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct sinks sinks = {.commands = {cases[i].rights[0], cases[i].rights[1]},
+                                    .count = 2};
+        struct command_right right = sinks_commands(&sinks);
+        assert_int_equal(right.is_given, cases[i].expected.is_given);
+        assert_int_equal(right.uid, cases[i].expected.uid);
+    }
 }

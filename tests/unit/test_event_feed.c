@@ -68,6 +68,11 @@ TEST(holds_back_an_event_for_the_rest_of_a_window)
     assert_int_equal(event_feed_judge(&feed, NS_PER_S + 210000000), EVENT_ENABLE);
     assert_int_equal(line_of(&feed).held_back_ns, 200000000);
     assert_int_equal(event_feed_judge(&feed, NS_PER_S + 220000000), EVENT_KEEP);
+    /* And in the next window, which has begun by then. */
+    for (uint64_t i = 0; i < 22; i++) {
+        take(&feed, PERF_KIND_SAMPLE, NS_PER_S + 230000000 + i);
+    }
+    assert_int_equal(event_feed_judge(&feed, NS_PER_S + 240000000), EVENT_DISABLE);
 }
 
 TEST(holds_back_until_the_end)

@@ -167,6 +167,9 @@ TEST(moved_code_keeps_its_name)
 /* Every beginning of a file is read up to the last whole record, and knows what it has had. */
 TEST(half_records_wait)
 {
+    const struct text nothing = {.bytes = "what is behind the end is not looked at"};
+    cleanup_(free_parsed) struct parsed empty = parse(&nothing, 0);
+    assert_int_equal(empty.result, 0);
     struct text *text = begin_text();
     put_load(text, 10, 0x1000, 32, 1, "f");
     size_t first_bytes = text->used;

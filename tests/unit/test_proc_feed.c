@@ -173,6 +173,16 @@ TEST(a_walk_finds_everybody_and_ends_who_is_gone)
     end(&world);
 }
 
+TEST(a_walk_is_news_of_a_process_that_was_asked_for)
+{
+    struct world world = begin(NULL);
+    assert_int_equal(ask(&world, getpid()), READING_CAME);
+    const uint64_t between_ns = clock_ns(CLOCK_BOOTTIME);
+    walk(&world);
+    assert_int_equal(proc_feed_ask(world.readings, getpid(), between_ns, between_ns), READING_CAME);
+    end(&world);
+}
+
 TEST(knows_that_a_process_is_gone)
 {
     struct world world = begin(NULL);

@@ -252,6 +252,21 @@ TEST(knows_how_long_threads_were_preempted)
     }
 }
 
+/* A wait without a stack stands for itself alone. */
+TEST(knows_which_waits_stand_for_others)
+{
+    cleanup_(profile_freep) struct profile *profile = load_waits("off-cpu", "{}");
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        struct profile_sample sample = profile->samples[i];
+        bool is_some = profile_task(profile, sample.task)->pid == 8;
+        assert_int_equal(wait_sums_stand_for_others(profile, &sample), is_some);
+        sample.quality = 0;
+        assert_false(wait_sums_stand_for_others(profile, &sample));
+        sample.kernel_stack = 1;
+        assert_int_equal(wait_sums_stand_for_others(profile, &sample), is_some);
+    }
+}
+
 /* A thread of 7 switches that was off its CPUs for 3 s, with samples in both segments of its
  * session; or with another of its number behind it, which has as much. */
 TEST(knows_which_threads_have_a_sample_of_each_wait)
