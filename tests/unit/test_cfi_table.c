@@ -8,6 +8,7 @@
 #include "arch_x86_64.h"
 #include "built_tables.h"
 #include "cfi_format.h"
+#include "failing_allocation.h"
 
 #define BASE          UINT64_C(0x7fff0010)
 #define UNIT          UINT64_C(16)
@@ -449,4 +450,32 @@ TEST(rewinds_to_what_was_settled)
     cleanup_(free_cfi) struct made_cfi made = finish_cfi(other);
     assert_int_equal(rewound.size_bytes, made.size_bytes);
     assert_memory_equal(rewound.bytes, made.bytes, made.size_bytes);
+}
+
+/* Whichever allocation fails, the caller hears of it. */
+TEST(no_table_hides_that_there_was_too_little_memory)
+{
+    bool has_failed = true;
+    for (size_t good = 0; has_failed; good++) {
+        void *bytes = NULL;
+        size_t size_bytes = 0;
+        int r = -ENOMEM;
+        const struct cfi_rule rules[] = {rule_with(8), rule_with(16)};
+        good_allocations = good;
+        struct cfi_builder *builder = cfi_builder_new();
+        if (builder != NULL) {
+            r = cfi_builder_segment(
+                builder, &(struct symbol_segment){.vaddr = BASE, .size_bytes = UNITS * UNIT});
+            for (size_t i = 0; i < COUNT_OF(rules) && r == 0; i++) {
+                r = cfi_builder_add(builder, BASE + i * UNIT, BASE + (i + 1) * UNIT, &rules[i]);
+            }
+            r = r < 0 ? r : cfi_builder_finish(builder, &bytes, &size_bytes);
+            cfi_builder_free(builder);
+        }
+        has_failed = good_allocations > good;
+        good_allocations = SIZE_MAX;
+        assert_int_equal(r, has_failed ? -ENOMEM : 0);
+        assert_int_equal(bytes == NULL, has_failed);
+        free(bytes);
+    }
 }

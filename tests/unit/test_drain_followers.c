@@ -216,6 +216,25 @@ DRAIN_STORY(what_is_held_of_waits_is_held, set_up_group)
     assert_int_equal(books.events[SECOND].held_weight, 7);
 }
 
+/* 30 samples a second are 6 of the 3 events in a fifth of it. */
+DRAIN_STORY(a_leader_may_bring_what_its_followers_may, set_up_group)
+{
+    world->source.config.event_rate_max_hz = 30;
+    world->source.cpus[0].streams[RING_STREAM_FURTHER].fd = -1;
+    struct cpu_books *books = cpu_books_new(&world->source);
+    const struct perf_record record = {.kind = PERF_KIND_SAMPLE, .sample = {.weight = 1}};
+    cpu_books_start(books);
+    for (size_t i = 0; i < 7; i++) {
+        cpu_books_take_event(books, 0, LEADER, &record);
+    }
+    cpu_books_read(books, 1000);
+    cpu_books_take_event(books, 0, LEADER, &record);
+    cpu_books_read(books, 2000);
+    cpu_books_read(books, NS_PER_S);
+    assert_int_equal(cpu_books_line(books, 0).events[LEADER - 1].held_back_ns, NS_PER_S - 2000);
+    (void)cpu_books_free(books);
+}
+
 /* The events of a CPU that came back begin at zero. */
 DRAIN_STORY(new_events_begin_at_zero, set_up_group)
 {

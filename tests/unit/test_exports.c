@@ -7,6 +7,7 @@
  */
 #include "app_recording.h"
 #include "cleanup.h"
+#include "failing_allocation.h"
 #include "fxt_format.h"
 #include "packets.h"
 
@@ -344,37 +345,6 @@ TEST(packets_name_a_function_late)
     (void)packets_free(packets);
     free(made);
     free(recording);
-}
-
-/* How many allocations succeed before one does not. */
-static size_t good_allocations = SIZE_MAX;
-
-static bool allocation_fails(void)
-{
-    return good_allocations-- == 0;
-}
-
-/* The linker calls these in the place of those of the C library, which it calls __real_. */
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *block, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *block, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-    return allocation_fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return allocation_fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *block, size_t bytes)
-{
-    return allocation_fails() ? NULL : __real_realloc(block, bytes);
 }
 
 /* Whichever allocation fails, the caller hears of it, or the result is as without. */
