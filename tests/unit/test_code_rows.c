@@ -64,7 +64,7 @@ __asm__(
     END(apart));
 
 __asm__( /* callees that come back with another stack pointer, and some that only look so */
-    FUNCTION(takes_off) "sub $256, %rsp\n add $256, %rsp\n ret $8\n" END(takes_off) /* of 7 bytes, and 7 */
+    FUNCTION(takes_off) "movq $1, %rdi\n ret $8\n" END(takes_off) /* in byte 7 */
     FUNCTION(leaves_word) "pop %rax\n push %rcx\n push %rax\n ret\n" END(leaves_word)
     FUNCTION(leaves_frame) "pop %rax\n push %rbp\n mov %rsp, %rbp\n sub $64, %rsp\n jmp *%rax\n"
     END(leaves_frame)
@@ -119,9 +119,14 @@ __asm__(
     MARK(AT_SP(56, 8), SAME, BELOW(16))  "mov 56(%rsp), %rsi\n"
                                          "xor %eax, %eax\n"
     MARK(SI(8), SAME, BELOW(16))         "movups %xmm0, 48(%rsp)\n"
+    MARK(SI(8), SAME, BELOW(16))         "test %rdi, %rdi\n"
+                                         "jz 1f\n"
     MARK(SI(8), SAME, BELOW(16))         "mov -8(%rsi), %rbx\n"
                                          "lea (%rsi), %rsp\n"
     MARK(SP(8), SAME, SAME)              "ret\n"
+                                         "1: xor %esi, %esi\n" /* it is not on the stack either */
+    MARK(ENDS, SAME, SAME)               "1: call pushes\n"
+                                         "jmp 1b\n"
     END(saved_sp));
 
 __asm__(
