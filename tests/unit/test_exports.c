@@ -27,30 +27,33 @@ static struct recording *rich_recording(void)
                          "mmap 0 7 2 0x20000 0x1000 0; mmap 0 7 3 0x30000 0x1000 0;"
                          "module 9 1 /bin/app 0xcd; mmap 0 9 1 0x10000 0x1000 0x1000;"
                          "symbol cd /bin/app 0x1000 main;"
-                         "mmap 5500000 7 4 0x10000 0x2000 0x5000");
+                         "mmap 5500000 7 4 0x10000 0x3000 0x5000");
     add_kernel(recording);
     add_name(recording, 7, 8, 0, " b [x 2 ");
     add_name(recording, 9, 0, 0, "#{b}");
     add_data(recording, FXT_STRING_PROCESSES,
              "{\"pid\":9,\"boot_ts_ns\":\"0\",\"uid\":33,\"cgroup\":\"/web\","
              "\"unit\":\"web.service\",\"container\":\"c0ffee\",\"runtime\":\"docker\"}\n");
-    add_lines(recording, "sample 1000000 7 1 0x10022 0x10012 0x10002;"
-                         "sample 2000000 7 4 0x10022 0x10012;"
-                         "sample 3000000 9 1 0x10003 | 0xffffffff81000001 0xffffffff81000002;"
-                         "sample 4000000 7 1 0x20010 0x30010 0x10032 0x10042 0x10052 0x5;"
-                         "sample 5000000 7 1 0x10022 0x10012 0x10002;"
-                         "sample 6000000 7 1 0x10022 0x11000 0x20010; sample 7000000 9 0");
+    add_lines(recording,
+              "sample 1000000 7 1 0x10022 0x10012 0x10002;"
+              "sample 2000000 7 4 0x10022 0x10012;"
+              "sample 3000000 9 1 0x10003 | 0xffffffff81000001 0xffffffff81000002;"
+              "sample 4000000 7 1 0x20010 0x30010 0x10032 0x10042 0x10052 0x5;"
+              "sample 5000000 7 1 0x10022 0x10012 0x10002;"
+              "sample 6000000 7 1 0x10022 0x11000 0x11002 0x12002 0x20010; sample 7000000 9 0");
     struct fxt_sample thread = user_sample(4 * MS, 7, COMPLETE, ADDRESSES(0x10002));
     thread.tid = 8;
     thread.cpu = 0;
+    fxt_write_sample(&recording->writer, &thread);
+    thread.boot_ts_ns = 5 * MS; /* as many as of process 9 */
     fxt_write_sample(&recording->writer, &thread);
     add_data(recording, FXT_STRING_SESSION,
              "{\"session\":\"s1\",\"config\":{\"sample_period_ns\":1000000},\"host\":\"box\","
              "\"kernel\":\"6.1\",\"created_boot_ns\":\"0\","
              "\"created_realtime_ns\":\"1700000000000000000\"}\n");
     add_data(recording, FXT_STRING_BOOKS,
-             "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":20,\"received\":8,"
-             "\"kept\":8,\"filtered\":0,\"lost\":1,\"missed\":2,\"idle\":9,\"unexplained\":0},"
+             "{\"period_ns\":1000000,\"cpus\":[],\"total\":{\"expected\":20,\"received\":9,"
+             "\"kept\":9,\"filtered\":0,\"lost\":1,\"missed\":2,\"idle\":8,\"unexplained\":0},"
              "\"truncated_stacks\":1}\n");
     return recording;
 }
@@ -202,11 +205,11 @@ static void dump_text(FILE *file, const char *text, bool is_json)
     }
 }
 
-static char *print(const struct export_format *format, const struct profile *profile,
+static char *print(const struct export_format *format, const struct profile *profile, bool is_piped,
                    size_t *ret_bytes, int *ret_result)
 {
-    const struct export_options options = {.has_lost_frame =
-                                               !format->has_no_frame && profile->event.is_clock};
+    const struct export_options options = {
+        .is_piped = is_piped, .has_lost_frame = !format->has_no_frame && profile->event.is_clock};
     char *bytes = NULL;
     FILE *file = open_memstream(&bytes, ret_bytes);
     assert_non_null(file);
@@ -285,8 +288,11 @@ TEST(each_format_has_what_its_rules_say)
             struct profile *profile = load(i);
             int r = 0;
             size_t count = 0;
-            if (profile->event.is_clock || !format->has_no_value) {
-                char *bytes = print(format, profile, &count, &r);
+            bool fits = profile->event.is_clock || !format->has_no_value;
+            /* Of perf.data, the last one as into a pipe as well. */
+            bool has_pipe = i == 2 && strcmp(format->name, "perf-data") == 0;
+            for (size_t is_piped = !fits; is_piped <= has_pipe; is_piped++) {
+                char *bytes = print(format, profile, is_piped != 0, &count, &r);
                 assert_int_equal(r, 0);
                 (void)fprintf(file, "== recording %zu\n", i);
                 dump(file, format, bytes, count);
@@ -355,7 +361,7 @@ TEST(a_profile_does_not_hide_that_there_was_too_little_memory)
     struct profile *profile = load(0);
     int r = 0;
     size_t whole_bytes = 0;
-    char *whole = print(format, profile, &whole_bytes, &r);
+    char *whole = print(format, profile, false, &whole_bytes, &r);
     (void)profile_free(profile);
     bool has_failed = true;
     for (size_t good = 0; has_failed; good++) {
@@ -369,7 +375,7 @@ TEST(a_profile_does_not_hide_that_there_was_too_little_memory)
         assert_int_equal(r, profile == NULL ? -ENOMEM : 0);
         if (profile != NULL) {
             size_t bytes = 0;
-            char *text = print(format, profile, &bytes, &r);
+            char *text = print(format, profile, false, &bytes, &r);
             assert_string_equal(text, whole);
             free(text);
         }
@@ -385,12 +391,12 @@ TEST(no_format_hides_that_there_was_too_little_memory)
         struct profile *profile = load(0);
         int r = 0;
         size_t whole_bytes = 0;
-        char *whole = print(format, profile, &whole_bytes, &r);
+        char *whole = print(format, profile, false, &whole_bytes, &r);
         bool has_failed = true;
         for (size_t good = 0; has_failed; good++) {
             size_t bytes = 0;
             good_allocations = good;
-            char *text = print(format, profile, &bytes, &r);
+            char *text = print(format, profile, false, &bytes, &r);
             has_failed = good_allocations > good;
             good_allocations = SIZE_MAX;
             assert_true(r == -ENOMEM ||
