@@ -7,8 +7,9 @@ hostile_waits.py KIND [ARGUMENT...] is the attacker: it becomes that user, print
   exit          processes with much memory exit all the time; half of them stay zombies for a while
   naps COUNT    so many threads nap for 50 ms each, again and again
 
-hostile_waits.py ask_timer SOCKET is a member who does not go by profctl. judge_exec TRUTH DUMP, judge_naps BEFORE AFTER RATE_HZ: what came of it (below).
+hostile_waits.py ask_timer SOCKET is a member who does not go by profctl. judge_exec TRUTH DUMP, judge_naps DUMP RATE_HZ PID...: what came of it (below).
 """
+import collections
 import json
 import mmap
 import os
@@ -141,25 +142,29 @@ def judge_exec(truth, dump):
     assert judged > 0, "no exec is judged"
 
 
-def judge_naps(before, after, rate_hz):
+def judge_naps(dump, rate_hz, *own_pids):
     """Waits that are long for the number of switches of which one is sampled stand for themselves, and need no sample: where
     they are more than half as many as samples may be, only longer ones are. That length is doubled each fifth of a second,
-    and halved for one of these when there were few for 16 of them: so most seconds have no more. BEFORE and AFTER are the
-    daemon's status about a second apart. Where ten times as many wait as may be sampled, that is a storm."""
-    storms = 0
-    for old, new in zip(*(json.load(open(path, encoding="utf-8"))["session"]["books"]["events"][0]["cpus"]
-                          for path in (before, after))):
-        change = {name: new[name] - old[name] for name in new if isinstance(new[name], int)}
-        may = int(rate_hz) * change["enabled_ns"] / 1e9
-        if change["received"] + change["not_sampled"] < 10 * may:
-            continue
-        storms += 1
-        print(f"cpu {new['cpu']}: {change['received']} waits of {change['received'] + change['not_sampled']} are written, "
-              f"{change['without_stack']} without a stack, where {may:.0f} may be sampled")
-        if change["without_stack"] > may / 2 or change["received"] > 2 * may:
-            sys.exit(1)
-    sys.exit(storms == 0)
-
+    and halved for one of these when there were few for 16 of them: so most of the seconds have no more, but for the
+    first two. The waits of the daemon and its workers are all written. Where ten times as many wait as may be
+    sampled, that is a storm."""
+    samples, data, _ = read_dump(dump)
+    may = int(rate_hz) * len(data["books"]["cpus"])  # a second
+    total = data["books"]["events"][0]["total"]
+    own = set(map(int, own_pids))
+    first_ns = min(sample["time_ns"] for sample in samples)
+    seconds = collections.defaultdict(collections.Counter)
+    for sample in samples:
+        if sample["pid"] not in own:
+            second = seconds[(sample["time_ns"] - first_ns) // 1_000_000_000]
+            second["all"] += 1
+            second["bare"] += not sample["stack"] and not sample.get("kernel_stack")
+    judged = [seconds[number] for number in range(2, max(seconds))]
+    print(f"{total['received'] + total['not_sampled']} waits, {may} a second may be sampled; in each second are written, and without "
+          f"a stack: {[(second['all'], second['bare']) for second in judged]}")
+    assert total["received"] + total["not_sampled"] > 10 * may * len(judged), "this is no storm"
+    kept = [second for second in judged if second["bare"] <= may / 2 and second["all"] <= 2 * may]
+    assert len(judged) >= 8 and 2 * len(kept) >= len(judged), "too many waits are written"
 
 if sys.argv[1].startswith(("judge_", "ask_")):
     globals()[sys.argv[1]](*sys.argv[2:])
