@@ -130,7 +130,6 @@ lone_test(hostile_waits) # takes most of the CPUs
 lone_test(events) # no sample may be lost of bursts
 lone_test(followers) # no sample may be lost of bursts
 lone_test(kept_streams) # needs both CPUs, and weighs the daemon's memory
-lone_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of others
 lone_test(failing_memory) # loses no tick, and needs a share of a CPU
 lone_test(hostile_jitdump) # loses no tick beside fifteen programs that spin
 lone_test(lost_exec) # has every daemon lose records
@@ -140,6 +139,7 @@ lone_test(hostile_names) # fills the room for names in every recording
 
 counting_test(perf_source_counts) # counts every tick, as the kernel does
 counting_test(known_split) # needs both CPUs, and counts every tick
+counting_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of programs that start
 counting_test(doctor) # changes sysctls
 counting_test(books) # counts idle ticks, and lowers a sysctl
 counting_test(hostile_map) # takes both CPUs, and no tick of the machine may be lost
