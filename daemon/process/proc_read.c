@@ -461,6 +461,16 @@ static bool is_gone(int error)
     return error == ENOENT || error == ESRCH;
 }
 
+static int keep_times(struct proc_read *scan, const struct thread_reading *times,
+                      struct proc_reading *reading)
+{
+    if (grow(scan->times, scan->time_capacity, reading->time_count + 1) < 0) {
+        return -ENOMEM;
+    }
+    scan->times[reading->time_count++] = *times;
+    return 0;
+}
+
 /* Reads the times of a thread, by its folder below `task_fd`. */
 static int add_times(struct proc_read *scan, int task_fd, int32_t tid, struct proc_reading *reading)
 {
@@ -471,18 +481,19 @@ static int add_times(struct proc_read *scan, int task_fd, int32_t tid, struct pr
     struct thread_reading times = {.tid = tid, .at_ns = clock_ns(CLOCK_BOOTTIME)};
     ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (size <= 0) { /* it has exited meanwhile, or this kernel counts nothing */
-        reading->cut = reading->cut || (size < 0 && !is_gone(errno));
+        reading->has_failed = reading->has_failed || (size < 0 && !is_gone(errno));
         return 0;
     }
     text[size] = '\0';
-    if (proc_parse_times(text, &times) < 0) {
-        return 0;
-    }
-    if (grow(scan->times, scan->time_capacity, reading->time_count + 1) < 0) {
-        return -ENOMEM;
-    }
-    scan->times[reading->time_count++] = times;
-    return 0;
+    return proc_parse_times(text, &times) < 0 ? 0 : keep_times(scan, &times, reading);
+}
+
+/* Says that a process has more threads than are read. */
+static int add_rest(struct proc_read *scan, struct proc_reading *reading)
+{
+    const struct thread_reading rest = {.tid = 0, .at_ns = clock_ns(CLOCK_BOOTTIME)};
+    reading->cut = true;
+    return keep_times(scan, &rest, reading);
 }
 
 /* Reads the times of a process's threads; a leader that is a zombie is none. */
@@ -494,7 +505,7 @@ static int read_process_times(struct proc_read *scan, int32_t pid, struct proc_r
     int r = pid_fd < 0 ? pid_fd : read_stat(scan, pid_fd, &stat);
     DIR *folder = r < 0 ? NULL : open_folder(pid_fd, "task");
     if (folder == NULL) {
-        reading->cut = reading->cut || !is_gone(r < 0 ? -r : errno);
+        reading->has_failed = reading->has_failed || !is_gone(r < 0 ? -r : errno);
         return 0;
     }
     r = 0;
@@ -505,7 +516,7 @@ static int read_process_times(struct proc_read *scan, int32_t pid, struct proc_r
             continue;
         }
         if (reading->time_count - before >= PROC_READ_THREADS_MAX) {
-            reading->cut = true;
+            r = add_rest(scan, reading);
             break;
         }
         r = add_times(scan, dirfd(folder), tid, reading);

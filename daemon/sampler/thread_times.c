@@ -30,7 +30,7 @@ static void begin_walk(struct thread_times *times, bool is_last)
     times->is_due = false;
     times->is_last = is_last;
     times->has_all = false;
-    times->is_cut = false;
+    times->has_failed = false;
     times->walk_ns = clock_ns(CLOCK_BOOTTIME);
     times->read_count = 0;
     ask_times(times, 0);
@@ -40,7 +40,7 @@ static void keep_reading(struct thread_times *times, struct proc_reading *readin
 {
     reading->next = NULL;
     reading->is_last = times->is_last;
-    times->is_cut = times->is_cut || reading->cut;
+    times->has_failed = times->has_failed || reading->has_failed;
     times->read_count += reading->time_count;
     if (times->last == NULL) {
         times->first = times->last = reading;
@@ -63,7 +63,7 @@ static void take_reading(struct proc_reading *reading, void *userdata)
     } else {
         free(reading);
     }
-    times->has_all = is_wanted && next_pid == 0 && !times->is_cut && times->read_count > 0;
+    times->has_all = is_wanted && next_pid == 0 && !times->has_failed && times->read_count > 0;
     if (times->is_due) {
         begin_walk(times, times->is_due_last);
     } else if (is_wanted && next_pid != 0 && times->read_count < TIMES_MAX) {

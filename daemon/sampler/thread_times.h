@@ -26,8 +26,8 @@ struct thread_times {
     bool is_last;     /* as the run ends */
     bool is_due;      /* a further reading of all threads is, */
     bool is_due_last; /* as the run ends */
-    bool is_cut;      /* some threads were not read */
-    bool has_all;     /* each thread that there was */
+    bool has_failed;  /* some threads could not be read */
+    bool has_all;     /* each thread that there was, but for those of which it is said */
     uint64_t walk_ns; /* when the reading of all of them began */
     uint64_t wanted_ns;
     uint64_t asked_ns;

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define WAIT_LIVES_RESTS_MAX 8 /* as many processes as the readings of a walk can cut */
+
 struct wait_cpu {
     bool is_blind;    /* its records are missing now */
     uint32_t running; /* the thread that was switched to last; 0: none */
@@ -28,7 +30,9 @@ struct wait_table {
     uint64_t losses; /* of all CPUs */
     size_t blind_count;
     uint64_t start_ns;
-    uint32_t settled; /* the place at which wait_table_settle() has arrived */
+    int32_t rests[WAIT_LIVES_RESTS_MAX]; /* processes with more threads than were read at the end */
+    size_t rest_count;                   /* more than there is room for: any may be one */
+    uint32_t settled;                    /* the place at which wait_table_settle() has arrived */
     bool is_running;
     struct wait_cpu cpus[];
 };

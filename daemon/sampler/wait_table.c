@@ -338,8 +338,32 @@ void wait_table_settle(struct wait_table *table, uint64_t time_ns)
     }
 }
 
+static void note_rest(struct wait_table *table, int32_t pid)
+{
+    if (table->rest_count < WAIT_LIVES_RESTS_MAX) {
+        table->rests[table->rest_count] = pid;
+    }
+    table->rest_count++;
+}
+
+/* Whether a thread may be one of those that were not read. */
+static bool may_be_rest(const struct wait_table *table, int32_t pid)
+{
+    bool may = table->rest_count > WAIT_LIVES_RESTS_MAX;
+    for (size_t i = 0; i < table->rest_count && i < WAIT_LIVES_RESTS_MAX; i++) {
+        may = may || table->rests[i] == pid;
+    }
+    return may;
+}
+
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last)
 {
+    if (reading->tid == 0) {
+        if (is_last) {
+            note_rest(table, reading->pid);
+        }
+        return;
+    }
     struct tracked *thread = wait_lives_meet(table, reading->pid, reading->tid, reading->at_ns);
     if (thread == NULL) {
         return;
@@ -369,6 +393,7 @@ void wait_table_start(struct wait_table *table, uint64_t time_ns)
     table->is_running = true;
     table->losses = 0;
     table->blind_count = 0;
+    table->rest_count = 0;
     for (size_t i = 0; i < table->config.cpu_count; i++) {
         table->cpus[i].losses = 0;
         table->cpus[i].is_blind = false;
@@ -393,7 +418,8 @@ void wait_table_stop(struct wait_table *table, uint64_t time_ns, uint64_t read_n
         if (thread->state == STATE_ENDED) {
             continue;
         }
-        bool has_gone = !thread->is_there && thread->since_ns < read_ns && read_ns != UINT64_MAX;
+        bool has_gone = read_ns != UINT64_MAX && !thread->is_there && thread->since_ns < read_ns &&
+                        !may_be_rest(table, thread->pid);
         bool never_ran = run->has_last && run->last.run_count == run->first.run_count &&
                          run->last.run_ns == run->first.run_ns;
         uint64_t end_ns = time_ns;

@@ -112,7 +112,8 @@ void wait_table_blind(struct wait_table *table, size_t cpu_index, bool is_blind)
  * Each call looks at a part of all threads. All records of switches up to that time have been
  * taken. */
 void wait_table_settle(struct wait_table *table, uint64_t time_ns);
-/* What /proc said of a thread, as the run began or, with `is_last`, as it ends. */
+/* What /proc said of a thread, as the run began or, with `is_last`, as it ends; or that a process
+ * has more threads than were read, of which none has ended for not being there. */
 void wait_table_read(struct wait_table *table, const struct thread_reading *reading, bool is_last);
 
 /*

@@ -91,13 +91,13 @@ STORY(knows_all_after_a_whole_walk)
     assert_int_not_equal(thread_times_stop(times), UINT64_MAX);
 }
 
-/* A process with more threads than are read, a folder that cannot be opened, a kernel that counts
- * nothing: what was not read may be there all the same. */
+/* A folder that cannot be opened, a kernel that counts nothing: what was not read may be there all
+ * the same. */
 STORY(does_not_know_all_where_something_was_not_read)
 {
     static const struct proc_reading parts[][2] = {
-        {{.cut = true, .next_pid = 9}, {0}},
-        {{.next_pid = 9}, {.cut = true}},
+        {{.has_failed = true, .next_pid = 9}, {0}},
+        {{.next_pid = 9}, {.has_failed = true}},
         {{.next_pid = 9}, {.error = -EMFILE}},
         {{.next_pid = 9, .time_count = 1}, {.time_count = 1}}, /* which answer() makes none */
     };

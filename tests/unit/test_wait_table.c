@@ -773,6 +773,25 @@ STORY(ends_at_the_stop_what_is_not_there)
     assert_int_equal(wait_table_thread_counts(table).refused, 0);
 }
 
+/* That of others has ended all the same: one process with many threads says nothing of them. */
+STORY(keeps_waits_of_a_process_with_more_threads_than_are_read)
+{
+    struct wait_table *table = *state;
+    wait_table_in(table, 0, 5, 5, 1100);
+    leave(table, 0, 5, 1200, WAIT_BLOCKED);
+    wait_table_in(table, 0, 6, 6, 1200);
+    leave(table, 0, 6, 1300, WAIT_BLOCKED);
+    wait_table_read(table, &(const struct thread_reading){.pid = 5, .at_ns = 1900}, true);
+    wait_table_stop(table, 2000, 1800);
+    const struct wait_counts counts = wait_table_counts(table, 0, WAIT_BLOCKED);
+    assert_int_equal(counts.counted_ns, 100 + 800 + 200); /* assumed at first, and the first's */
+    expect_line(table, 5, 1000, 100, 0, 900);
+    assert_int_equal(line_of(table, 6).wall_ns, 300);
+    for (const struct wait *wait; (wait = wait_table_next(table, 0)) != NULL;) {
+        (void)wait_table_release(table, wait);
+    }
+}
+
 STORY(counts_an_open_wait_on_the_cpu_that_was_left)
 {
     struct wait_table *table = *state;

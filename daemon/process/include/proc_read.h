@@ -44,7 +44,8 @@ struct proc_reading {
      * reading in two; or another -errno. Without 0 nothing below holds but `scan.pid` and its
      * times. */
     int error;
-    bool cut; /* there was more than is read */
+    bool cut;        /* there was more than is read */
+    bool has_failed; /* of times: some threads that may be there could not be read */
     uint32_t uid;
     const char *cgroups; /* the text of /proc/PID/cgroup, or "" */
     const int32_t *pids;
