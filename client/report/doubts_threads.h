@@ -23,6 +23,7 @@ const char *doubts_threads_at_least(const struct profile *profile);
  */
 void doubts_threads_write_spent(FILE *file, const struct profile *profile);
 
-/* Whose ready time is not told apart, and which threads have no line, with `before` in front.
+/* Says of how many threads the ready time is not told apart, and which threads have no line, with
+ * `before` in front.
  * Returns false, and writes nothing, where nothing is to be said. */
 bool doubts_threads_write_lacks(FILE *file, const struct profile *profile, const char *before);

@@ -33,7 +33,7 @@
 #define PROFILE_PID_OUTSIDE UINT64_C(0) /* another pid namespace */
 #define PROFILE_PID_EXITED  UINT64_MAX
 
-/* What a wait is shown in whose beginning was not sampled. */
+/* Where a wait without a sample of its beginning is shown. */
 #define PROFILE_NO_STACK "[no stack]"
 
 /* A stack that a sample begins and its completion ends is cut at so many entries. */

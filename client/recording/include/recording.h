@@ -114,7 +114,7 @@ struct record_scan {
     const int32_t *pids;         /* borrowed; whose samples are looked for */
     bool *is_pid_seen;           /* owned; of each of them */
     size_t pid_count;
-    const char *session; /* borrowed; whose samples and books are told apart; NULL: of no one */
+    const char *session; /* borrowed; whose samples and books are told apart; NULL: of none */
     bool is_other;       /* the segment is that of another session */
     uint64_t segment_at; /* the samples before it, of the clock and of other events */
     uint64_t segment_event_at;
