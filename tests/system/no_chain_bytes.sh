@@ -91,8 +91,9 @@ stop_daemon || failed=1
 
 # A daemon that sees nothing but itself; unshare ends as it does.
 listens() {
-    grep -qF -- "$CPU_PROFILERD_SOCKET" "$WORK/daemon.log"
+    grep -qsF -- "$CPU_PROFILERD_SOCKET" "$WORK/daemon.log"
 }
+rm "$WORK/daemon.log" # the daemon before listened on the same socket
 unshare --pid --fork --mount-proc --kill-child "$BIN/cpu-profilerd" --socket "$WORK/control.sock" >"$WORK/daemon.log" 2>&1 &
 background_pids+=($!)
 export CPU_PROFILERD_SOCKET="$WORK/control.sock"
