@@ -6,14 +6,18 @@
  * follow without checks. The caller makes sure that the bytes do not change afterwards (a sealed
  * memfd, or its own memory). Pure; cfi_builder.c is the writer.
  *
- * cfi_table_find() is called for each frame of each sample. It finds the page by its number, and
- * searches the page's rows by halves without a branch that can be mispredicted.
+ * cfi_table_find() is called for addresses that were not met before, so its rows are in no cache,
+ * and what it costs is the cache lines that it touches. It finds the page by its number. Rows lie
+ * in a page almost evenly: the search begins where the row would be if they did, and goes on from
+ * there in strides that double.
  */
 #include "arch_x86_64.h"
 #include "cfi_format.h"
 #include "segments.h"
 
 #include <errno.h>
+
+#define FIRST_STRIDE ((size_t)8) /* half a cache line */
 
 /* Whether an unwinder goes from here to a caller, and so needs to know how. */
 static bool has_caller(const struct cfi_rule *rule)
@@ -128,15 +132,35 @@ int cfi_table_open(const void *bytes, size_t size_bytes, struct cfi_table *ret)
 static inline const struct cfi_row *find_row(const struct cfi_table *table, uint64_t offset)
 {
     uint64_t page = offset >> CFI_PAGE_SHIFT;
-    const struct cfi_row *row = &table->rows[table->pages[page].first_row];
-    size_t count = table->pages[page + 1].first_row - table->pages[page].first_row;
-    uint16_t low = (uint16_t)offset;
-    while (count > 1) {
-        size_t half = count / 2;
-        row += row[half].low <= low ? half : 0;
-        count -= half;
+    const struct cfi_row *rows = &table->rows[table->pages[page].first_row];
+    const size_t count = table->pages[page + 1].first_row - table->pages[page].first_row;
+    const uint16_t low = (uint16_t)offset;
+    /* It is one of [first, end): the first row of a page is at its start. */
+    size_t first = count * low >> CFI_PAGE_SHIFT;
+    size_t end = first;
+    size_t stride = FIRST_STRIDE;
+    if (rows[first].low <= low) {
+        for (end += stride; end < count && rows[end].low <= low; end += stride) {
+            first = end;
+            stride *= 2;
+        }
+        end = end < count ? end : count;
+    } else {
+        for (first -= first < stride ? first : stride; rows[first].low > low;
+             first -= first < stride ? first : stride) {
+            end = first;
+            stride *= 2;
+        }
     }
-    return row;
+    while (end - first > 1) {
+        size_t middle = first + (end - first) / 2;
+        if (rows[middle].low <= low) {
+            first = middle;
+        } else {
+            end = middle;
+        }
+    }
+    return &rows[first];
 }
 
 const struct cfi_rule *cfi_table_find(const struct cfi_table *table, uint64_t vaddr)

@@ -217,6 +217,33 @@ TEST(writes_a_row_only_where_the_rule_changes)
     assert_int_equal(cfi_table_find(&made.table, 0x30008)->kind, CFI_NONE);
 }
 
+/* Rows that lie unevenly in their page: most where few would be if they did not. */
+static void find_all(size_t few_begin, size_t many_begin, uint64_t many_bytes)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_non_null(builder);
+    uint64_t starts[600];
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
+        starts[i] = i < 8 ? few_begin + i * 4096 : many_begin + (i - 8) * many_bytes;
+    }
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
+        add(builder, starts[i], starts[i] + many_bytes, 8 + 8 * (int32_t)(i % 97));
+    }
+    cleanup_(free_cfi) struct made_cfi made = finish_cfi(builder);
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
+        for (uint64_t byte = 0; byte < many_bytes; byte++) {
+            assert_int_equal(offset_at(&made.table, starts[i] + byte), 8 + 8 * (int32_t)(i % 97));
+        }
+    }
+}
+
+TEST(finds_rows_however_they_lie_in_a_page)
+{
+    find_all(0x10000, 0x1c000, 16);
+    find_all(0x17000, 0x10000, 16);
+    find_all(0x10000, 0x18002, 3);
+}
+
 TEST(holds_four_gibibytes)
 {
     struct cfi_builder *builder = cfi_builder_new();
