@@ -14,7 +14,8 @@
  *
  * A sample comes at any moment, so a class that is sampled again and again owes 0 on average. A
  * class is corrected from its 16th sample on: a thread with one sample stands for threads
- * that have none, so its weight must not be corrected to its own waits.
+ * that have none, so its weight must not be corrected to its own waits. Until then it counts among
+ * the waits of all such threads together, which are corrected as those of one thread.
  *
  * Some waits hardly ever have a sample: those of a thread that gives way to what a sample wakes,
  * and short ones that a sample makes long. What a class with fewer samples took, and what is more
@@ -65,11 +66,14 @@ static inline bool wait_estimate_follows(const struct wait_owed *owed)
     return owed->sample_count >= WAIT_ESTIMATE_SAMPLES;
 }
 
-static inline void wait_estimate_skip(struct wait_estimate *estimate, uint64_t length_ns)
+/* Notes a wait without a sample. False: the thread has too few samples for that. */
+static inline bool wait_estimate_skip(struct wait_estimate *estimate, uint64_t length_ns)
 {
     struct wait_owed *class = wait_estimate_class(estimate, length_ns);
     struct wait_owed *owed = wait_estimate_follows(class) ? class : &estimate->rest;
-    owed->ns += wait_estimate_follows(owed) ? (int64_t)length_ns : 0;
+    const bool follows = wait_estimate_follows(owed);
+    owed->ns += follows ? (int64_t)length_ns : 0;
+    return follows;
 }
 
 /* A part of what is owed, as far as it is between two bounds. What is beyond them for a long time
@@ -88,9 +92,10 @@ static inline int64_t wait_estimate_part(struct wait_owed *owed, int64_t least_n
 }
 
 /* What a sampled wait stands for beside itself: `other_count` waits as long as this one without its
- * sample, corrected. */
-static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_t length_ns,
-                                         uint32_t other_count)
+ * sample, corrected by what is known of the thread or, while that is too little, of `all` such
+ * threads (NULL: it is that of all). */
+static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, struct wait_estimate *all,
+                                         uint64_t length_ns, uint32_t other_count)
 {
     if (other_count == 0) {
         return 0;
@@ -103,6 +108,9 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, uint64_
     class->sample_count += follows ? 0 : 1;
     rest->sample_count += has_rest ? 0 : 1;
     int64_t sum_ns = raw_ns;
+    if (!follows && !has_rest && all != NULL) {
+        return wait_estimate_add(all, NULL, length_ns, other_count);
+    }
     if (follows) {
         const int64_t more_ns =
             wait_estimate_part(class, -raw_ns, raw_ns * WAIT_ESTIMATE_CLASS_RISE, rest);

@@ -27,7 +27,8 @@ struct wait_table {
     struct wait_table_config config;
     struct tracked_threads threads;
     struct wait_pool *waits;
-    uint64_t losses; /* of all CPUs */
+    struct wait_estimate estimates[WAIT_KINDS]; /* of the threads that have few samples */
+    uint64_t losses;                            /* of all CPUs */
     size_t blind_count;
     uint64_t start_ns;
     int32_t rests[WAIT_LIVES_RESTS_MAX]; /* processes with more threads than were read at the end */

@@ -89,7 +89,9 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     if (is_sure && !is_short && !is_long && entry == NULL) {
         counts->thinned_count++;
         counts->thinned_ns += length_ns;
-        wait_estimate_skip(&thread->estimates[kind], length_ns);
+        if (!wait_estimate_skip(&thread->estimates[kind], length_ns)) {
+            (void)wait_estimate_skip(&table->estimates[kind], length_ns);
+        }
         return;
     }
     if (is_sure && !is_short && entry == NULL) {
@@ -113,7 +115,9 @@ static void end_wait(struct wait_table *table, struct tracked *thread, size_t cp
     entry->wait.from_ns = from_ns;
     entry->wait.to_ns = time_ns;
     entry->wait.others_ns =
-        is_long ? 0 : wait_estimate_add(&thread->estimates[kind], own_ns, entry->factor - 1);
+        is_long ? 0
+                : wait_estimate_add(&thread->estimates[kind], &table->estimates[kind], own_ns,
+                                    entry->factor - 1);
     thread->line.wanted |= entry->wait.has_origin ? entry->wait.origin.wanted : 0;
     counts->bare_count += !entry->is_awaited && !entry->wait.has_origin;
     wait_pool_end(table->waits, entry, cpu_index);
