@@ -20,6 +20,8 @@ struct code {
     uint8_t mode, max_depth, chain_count, cuts;
 };
 
+_Static_assert(sizeof(struct code) == 592, "the corpus is written for this layout");
+
 /* Rules become such as cfi_table_open() lets through. */
 static void make_valid(struct cfi_rule *rule)
 {
