@@ -9,6 +9,7 @@
 
 #include "arch_x86_64.h"
 #include "built_tables.h"
+#include "elf_image.h"
 
 /* In a mark: what the CFA is, and where the caller's rbp and rbx are (0: in the register itself,
  * LOST, or below the CFA). */
@@ -421,13 +422,18 @@ struct mark {
     int32_t kept[2]; /* rbp and rbx */
 };
 
+static struct made_cfi read_rows(int fd, enum code_rows_extent extent)
+{
+    struct cfi_builder *builder = cfi_builder_new();
+    assert_int_equal(code_rows_read(fd, extent, builder), 0);
+    return finish_cfi(builder);
+}
+
 /* The table of this program. */
 static struct made_cfi read_table(enum code_rows_extent extent)
 {
     cleanup_(closep) int fd = open_self();
-    struct cfi_builder *builder = cfi_builder_new();
-    assert_int_equal(code_rows_read(fd, extent, builder), 0);
-    return finish_cfi(builder);
+    return read_rows(fd, extent);
 }
 
 static struct made_cfi all_rows;
@@ -571,4 +577,20 @@ TEST(has_the_rows_of_small_stretches_in_the_own_table_already)
             }
         }
     }
+}
+
+TEST(has_no_rows_of_what_is_not_mapped_as_code)
+{
+    static const uint8_t code[] = {0x53, 0x5b, 0xc3}; /* push %rbx, pop %rbx, ret */
+    const struct elf_image_section section = {
+        "code", SHT_PROGBITS, SHF_EXECINSTR, code, sizeof code, 0, 0};
+    struct elf_image image = {
+        .sections = {section, section}, .section_count = 2, .segment_count = 1};
+    const uint64_t unmapped = elf_image_offset(&image, 2);
+    image.segments[0] =
+        (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = unmapped};
+    cleanup_(closep) int fd = elf_image_make(&image);
+    cleanup_(free_cfi) struct made_cfi made = read_rows(fd, CODE_ROWS_ALL);
+    assert_int_equal(cfi_table_find(&made.table, elf_image_offset(&image, 1))->kind, CFI_OFFSET);
+    assert_int_equal(cfi_table_find(&made.table, unmapped)->kind, CFI_NONE);
 }
