@@ -292,6 +292,17 @@ __asm__( /* there is no instruction before it */
                                          "ret\n"
     END(first_of_all));
 
+__asm__( /* a call leads to it, and from another part of the file a jump through a table */
+    ".pushsection far, \"ax\"\n .type far_case, @function\n far_case:\n"
+    MARK(ENDS, SAME, SAME)               "1: call pushes\n jmp 1b\n"
+    END(far_case)
+    ".pushsection alone, \"ax\"\n .type switches_far, @function\n switches_far:\n"
+                                         "push %rbx\n cmp $1, %edi\n ja 9f\n lea 8f(%rip), %rdx\n"
+                                         "movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n jmp *%rax\n"
+    MARK(SP(16), SAME, BELOW(16))        "9: pop %rbx\n call far_case\n ret\n"
+    TABLE(".long far_case - 8b, 9b - 8b")
+    END(switches_far));
+
 __asm__(
     FUNCTION(new_thread) /* as clone() */
                                          "mov $56, %eax\n"
