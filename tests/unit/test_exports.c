@@ -84,10 +84,42 @@ static struct recording *waits_recording(void)
     return recording;
 }
 
+/* A sample of init, of whose function debugging information knows one that is inlined there. */
+static struct recording *init_recording(void)
+{
+    return recording_of("name 1 0 0 init; name 1 1 0 first; module 1 1 /bin/one 0xab;"
+                        "mmap 0 1 1 0x10000 0x1000 0; symbol ab /bin/one 0 main;"
+                        "sample 1000000 1 1 0x10012");
+}
+
+static void tell_inlined(struct profile *profile)
+{
+    static const char *const texts[] = {"leaf", "main", "/src/a.c"};
+    struct inlines *table = &profile->inlines;
+    uint32_t items[COUNT_OF(texts)];
+    table->is_wanted = true;
+    table->has_lines = true;
+    assert_int_equal(profile_resolve(profile), 0);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        assert_int_equal(intern_add(&profile->texts, texts[i], strlen(texts[i]), &items[i]), 0);
+    }
+    table->frames = calloc(2, sizeof *table->frames);
+    assert_non_null(table->frames);
+    table->frames[0] = (struct inline_frame){items[0], items[2], 7};
+    table->frames[1] = (struct inline_frame){items[1], items[2], 9};
+    table->frame_count = 2;
+    table->chains[0] = (struct inline_chain){0, 2};
+    assert_int_equal(profile_resolve(profile), 0);
+}
+
 static const struct {
     struct recording *(*make)(void);
     const char *event;
-} recordings[] = {{rich_recording, NULL}, {bare_recording, NULL}, {waits_recording, "off-cpu"}};
+    void (*tell)(struct profile *profile);
+} recordings[] = {{rich_recording, NULL, NULL},
+                  {bare_recording, NULL, NULL},
+                  {waits_recording, "off-cpu", NULL},
+                  {init_recording, NULL, tell_inlined}};
 
 static struct profile *load(size_t number)
 {
@@ -99,6 +131,9 @@ static struct profile *load(size_t number)
         fail_msg("%s", fault.text);
     }
     free(recording);
+    if (recordings[number].tell != NULL) {
+        recordings[number].tell(profile);
+    }
     return profile;
 }
 
