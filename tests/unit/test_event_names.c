@@ -57,6 +57,7 @@ TEST(has_the_numbers_of_the_kernel)
         {"r01C2", PERF_TYPE_RAW, 0x1c2, "events"},
         {"rffffffffffffffff", PERF_TYPE_RAW, UINT64_MAX, "events"},
         {"cpu/event=0x3c,umask=0x0/", EVENT_OF_PMU, 0, "events"},
+        {"p/t/", EVENT_OF_PMU, 0, "events"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct event_code code;
