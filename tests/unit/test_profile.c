@@ -6,6 +6,7 @@
  */
 #include "app_recording.h"
 #include "definitions.h"
+#include "places.h"
 #include "tables.h"
 
 #include <zlib.h>
@@ -107,6 +108,30 @@ TEST(finds_the_function_of_every_address)
         }
         uint32_t found = defined_symbol_find(profile, symbols, address);
         assert_string_equal(found == INTERN_NONE ? "" : profile_text(profile, found), expected);
+    }
+    (void)profile_free(profile);
+}
+
+TEST(defines_the_function_of_a_place_that_has_a_name)
+{
+    static const struct {
+        bool is_defined;
+        uint64_t start;
+    } expected[] = {
+        {true, 0x10020}, /* leaf */
+        {true, 0x10010}, /* work, which ends with a call */
+        {false, 0},      /* where nothing is mapped */
+    };
+    struct profile *profile = load_recording(recording_of(APP "sample 5 7 1 0x10022 0x10020 0x5"));
+    struct place_walk walk;
+    struct stack_place place;
+    struct defined_function function;
+    place_walk_begin(&walk, profile, &profile->samples[0]);
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        assert_true(place_walk_next(&walk, &place));
+        bool is_defined = defined_function_find(profile, &profile->samples[0], &place, &function);
+        assert_int_equal(is_defined, expected[i].is_defined);
+        assert_true(!is_defined || function.start == expected[i].start);
     }
     (void)profile_free(profile);
 }
