@@ -370,8 +370,6 @@ __asm__(
     END(jumper));
 /* clang-format on */
 
-__asm__(".pushsection .rodata.marks, \"a\"\n.globl marks_end\nmarks_end:\n.popsection\n");
-
 __asm__(
     ".pushsection .text\n.p2align 4\nint3\n.type trampoline, @function\n"
     "trampoline: mov $15, %rax\n syscall\n.size trampoline, . - trampoline\n int3\n.popsection\n"
@@ -420,6 +418,8 @@ __asm__(
                                          "ret\n"
     END(framed_stub));
 /* clang-format on */
+
+__asm__(".pushsection .rodata.marks, \"a\"\n.globl marks_end\nmarks_end:\n.popsection\n");
 
 __asm__(FUNCTION(keeps_bare) "push %rdi\n mov %rdi, %rcx\n pop %rdi\n ret\n" END(keeps_bare));
 extern const char keeps_bare;
