@@ -298,7 +298,8 @@ __asm__( /* a call leads to it, and from another part of the file a jump through
     END(far_case)
     ".pushsection alone, \"ax\"\n .type switches_far, @function\n switches_far:\n"
                                          "push %rbx\n cmp $1, %edi\n ja 9f\n lea 8f(%rip), %rdx\n"
-                                         "movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n jmp *%rax\n"
+                                         "mov %rdi, %rcx\n movslq (%rdx,%rcx,4), %rax\n"
+                                         "add %rdx, %rax\n jmp *%rax\n"
     MARK(SP(16), SAME, BELOW(16))        "9: pop %rbx\n call far_case\n ret\n"
     TABLE(".long far_case - 8b, 9b - 8b")
     END(switches_far));
@@ -382,7 +383,7 @@ __asm__(FUNCTION(kept_caller) ".cfi_startproc\n mov %rsp, %rax\n .cfi_def_cfa_re
                               "sub $96, %rsp\n and $-64, %rsp\n call keeps_described\n"
                               "call keeps_bare\n call keeps_loop\n call keeps_until_end\n"
                               "call changes_late\n call changes_by_loop\n call calls\n"
-                              "call goes_anywhere\n lea (%rax), %rsp\n"
+                              "call goes_anywhere\n call loads_address\n lea (%rax), %rsp\n"
                               ".cfi_def_cfa_register %rsp\n ret\n .cfi_endproc\n" END(kept_caller));
 __asm__(FUNCTION(kept_caller_cx) ".cfi_startproc\n mov %rsp, %rcx\n .cfi_def_cfa_register %rcx\n"
                                  "sub $96, %rsp\n and $-64, %rsp\n call keeps_loop\n"
@@ -400,6 +401,7 @@ CALLEE(changes_late, "mov %rdi, %rcx\n test %rcx, %rcx\n jz 1f\n ret\n 1: movb $
 CALLEE(changes_by_loop, "1: nop\n loop 1b\n ret");
 CALLEE(calls, "nop\n call keeps_loop\n ret");
 CALLEE(goes_anywhere, "nop\n jmp *%rdx");
+CALLEE(loads_address, "mov (%rdi), %rax\n ret");
 
 /* clang-format off */
 __asm__(
@@ -417,6 +419,16 @@ __asm__(
     MARK(ENDS, SAME, SAME)               "push %rcx\n"
                                          "ret\n"
     END(framed_stub));
+
+__asm__(
+    FUNCTION(keeps_elsewhere) /* not on the stack */
+                                         "mov %rbx, (%rdi)\n xor %ebx, %ebx\n"
+    MARK(SP(8), SAME, LOST)              "mov (%rdi), %rbx\n"
+    MARK(SP(8), SAME, SAME)              "call *%rax\n"
+    MARK(SP(8), SAME, SAME)              "ret\n"
+    END(keeps_elsewhere)
+    FUNCTION(aligns) "and $-16, %rsp\n add $8, %rsp\n ret\n" END(aligns)
+    CALLS(behind_aligning, aligns, SP(16), SAME, BELOW(16)));
 /* clang-format on */
 
 __asm__(".pushsection .rodata.marks, \"a\"\n.globl marks_end\nmarks_end:\n.popsection\n");
@@ -503,7 +515,7 @@ static void check_kept(const char *name, uint64_t at, int32_t wanted, uint8_t sa
 TEST(knows_each_instruction)
 {
     size_t count = (size_t)(marks_end - marks) / sizeof(struct mark);
-    assert_in_range(count, 100, 150);
+    assert_in_range(count, 100, 200);
     for (size_t i = 0; i < count; i++) {
         struct mark mark;
         const char *at = marks + i * sizeof mark;
@@ -552,7 +564,7 @@ TEST(knows_which_registers_callees_keep)
         {&keeps_described, ax}, {&keeps_described + 3, ax}, {&keeps_bare, ax},
         {&keeps_bare + 1, ax},  {&keeps_loop, ax | cx},     {&keeps_until_end, ax},
         {&changes_by_loop, ax}, {&changes_late, 0},         {&calls, 0},
-        {&goes_anywhere, 0},
+        {&goes_anywhere, 0},    {&loads_address, 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct cfi_rule *rule = rule_at(cases[i].code);
