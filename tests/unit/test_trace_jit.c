@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What is written of code that processes make, and when their maps are asked for. */
+#include "jit_map.h"
 #include "jit_story.h"
 
 JIT_TEST(names_each_function_once_in_a_module_of_its_process)
@@ -256,4 +257,19 @@ JIT_TEST(a_new_log_begins_with_nothing)
     name(world, 0x1004);
     answer(world, &one);
     assert_contains(read_all(world), JIT_LINE("0x1000", "a"));
+}
+
+TEST(sees_that_the_real_time_was_set)
+{
+    const int64_t hour_ns = INT64_C(3600) * NS_PER_S;
+    struct jit_clock clock = {0};
+    while (!clock.is_known) { /* a look that is interrupted tells nothing */
+        jit_clock_look(&clock);
+    }
+    const int64_t offset_ns = clock.offset_ns;
+    assert_int_equal(clock.set_ns, 0);
+    for (clock.offset_ns += hour_ns; clock.offset_ns > offset_ns + hour_ns / 2;) {
+        jit_clock_look(&clock);
+    }
+    assert_int_not_equal(clock.set_ns, 0);
 }
