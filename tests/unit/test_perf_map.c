@@ -33,6 +33,7 @@ TEST(names_what_lines_claim)
         {"1010 20 g\n1000 20 f\n", 0x1010, "f"}, /* the last line holds */
         {"1010 20 g\n1000 20 f\n", 0x1020, "g"},
         {"1000 20 f\n1000 20 g\n", 0x1000, "g"},
+        {"1000 20 f\n1000 20 \n", 0x1000, "f"},
         {"1000 100 f\n1010 10 g\n", 0x1020, "f"}, /* on both sides of what it lost */
         {"1000 100 f\n1010 10 g\n", 0x1018, "g"},
         {"1000 100 f\n1010 10 g\n", 0x100f, "f"},

@@ -70,6 +70,7 @@ TEST(names_the_option_that_was_given_for_a_member)
         {{.frequency_hz = 7}, "off_cpu: is not allowed", NULL},
         {{.frequency_hz = 7}, "frequency_hz: is too high: by 1", "-F: is too high: by 1"},
         {{.max_duration_s = 7}, "max_duration_s: is too long", "-d: is too long"},
+        {{.frequency_hz = 7}, "max_duration_s: is too long", NULL},
         {{.kernel_stacks = true}, "kernel_stacks: are kept", "--kernel: are kept"},
         {{.no_kernel_stacks = true}, "kernel_stacks: are kept", NULL},
         {{.events = &given}, "events: has 'cs'", "-e: has 'cs'"},
