@@ -122,7 +122,7 @@ if [ "$mode" = --long ]; then
     start frames_clang "$WORK/frames_clang"
     compare
     start zstd zstd -19 -c "$WORK/text"
-    start gzip gzip -9 -c "$WORK/text"
+    start gzip gzip -9 -c "$WORK"/text "$WORK"/text "$WORK"/text "$WORK"/text "$WORK"/text "$WORK"/text # half a minute
     compare
     start node node "$PROGRAMS/mixed.js"
     compare
@@ -133,7 +133,7 @@ if [ "$mode" = --long ]; then
     start go "$WORK/mixed_go"
     start clocks "$WORK/clocks"
     compare
-    "$PROGRAMS/big.sh" rust 6000 >"$WORK/big.rs"
+    "$PROGRAMS/big.sh" rust 15000 >"$WORK/big.rs"
     start rustc "$(rustc --print sysroot)/bin/rustc" -O "$WORK/big.rs" -o "$WORK/big"
     start java java -XX:+PreserveFramePointer "$PROGRAMS/Mixed.java"
     start openssl openssl speed -seconds 60 sha256 rsa2048
