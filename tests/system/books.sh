@@ -150,7 +150,7 @@ done
 echo "== more than 20,000 switches a second of each CPU, which are too many for records"
 loads=()
 for cpu in "${cpus[@]}"; do
-    python3 - "$cpu" <<'PYTHON' &
+    python3 - "$cpu" "$WORK/switching.$cpu" <<'PYTHON' &
 import os, sys
 os.sched_setaffinity(0, {int(sys.argv[1])})
 a, b = os.pipe(), os.pipe()
@@ -159,12 +159,19 @@ if os.fork() == 0:
     while os.read(a[0], 1):
         os.write(b[1], b"x")
     os._exit(0)
+is_told = False
 while True:
     os.write(a[1], b"x")
     os.read(b[0], 1)
+    if not is_told:
+        is_told = os.open(sys.argv[2], os.O_CREAT) >= 0
 PYTHON
     background_pids+=("$!")
     loads+=("$!")
+done
+# Until then a CPU idles, before its first sample.
+for cpu in "${cpus[@]}"; do
+    wait_until 10 test -e "$WORK/switching.$cpu" || fail "CPU $cpu has no load"
 done
 switches() {
     awk '$1 == "ctxt" { print $2 }' /proc/stat
