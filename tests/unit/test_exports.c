@@ -84,7 +84,7 @@ static struct recording *waits_recording(void)
     return recording;
 }
 
-/* A sample of init, of whose function debugging information knows one that is inlined there. */
+/* A sample of init. Debugging information tells of a function that is inlined there. */
 static struct recording *init_recording(void)
 {
     return recording_of("name 1 0 0 init; name 1 1 0 first; module 1 1 /bin/one 0xab;"

@@ -31,7 +31,8 @@ struct address_place {
 
 struct address_cache;
 
-/* Returned; NULL when there is no memory, of which it takes what it uses. */
+/* Returned; NULL when there is no memory, of which it takes what it uses, in huge pages if it can.
+ */
 struct address_cache *address_cache_new(void);
 struct address_cache *address_cache_free(struct address_cache *cache);
 
