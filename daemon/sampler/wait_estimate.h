@@ -23,6 +23,8 @@
  * rest, from its 16th on. Pure.
  */
 
+#include "extremes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -109,7 +111,10 @@ static inline uint64_t wait_estimate_add(struct wait_estimate *estimate, struct 
     rest->sample_count += has_rest ? 0 : 1;
     int64_t sum_ns = raw_ns;
     if (!follows && !has_rest && all != NULL) {
-        return wait_estimate_add(all, NULL, length_ns, other_count);
+        /* Whatever others do, they change it by half at the most. */
+        const uint64_t half_ns = (uint64_t)raw_ns / 2;
+        const uint64_t common_ns = wait_estimate_add(all, NULL, length_ns, other_count);
+        return min_u64(max_u64(common_ns, half_ns), 3 * half_ns);
     }
     if (follows) {
         const int64_t more_ns =
