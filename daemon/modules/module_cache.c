@@ -269,6 +269,7 @@ static void take_file(struct module_cache *cache, const struct opener_answer *an
     const struct file_identity *identity = &answer->file.identity;
     struct module_entry *entry = NULL;
     enum module_failure failure = MODULE_FAILURE_NONE;
+    ticket->shown_ns = answer->file.shown_ns;
     if (ticket->request.source != MODULE_KERNEL) {
         entry = module_store_find(cache->store, ticket->request.table, identity);
         failure = module_store_failure(cache->store, ticket->request.table, identity, now_ns);

@@ -50,6 +50,9 @@
 #define MEMFD_PREFIX       "/memfd:"
 #define THREADS_TRIED_MAX  64
 #define START_TOLERANCE_NS UINT64_C(50000000) /* a fork's record comes after the fork */
+/* A file's time is that of the clock's last tick, which comes late where a machine's CPUs are taken
+ * away: by 15 ms on a loaded virtual machine. */
+#define FILE_TIME_LATE_NS UINT64_C(50000000)
 
 /* What stands in the way of a step to that place. */
 bool module_search_may_touch(const struct module_place *place, void *userdata)
@@ -247,17 +250,23 @@ static uint64_t stamp_ns(const struct statx_timestamp *stamp)
     return fits ? ns : UINT64_MAX;
 }
 
+enum file_age {
+    FILE_AGE_OLDER,   /* than the mapping, or nothing is known */
+    FILE_AGE_YOUNGER, /* made or written after it was mapped */
+    FILE_AGE_UNCLEAR, /* so short before by its time that it can have been written after */
+};
+
 /*
- * True when the file was made or written after it was mapped: its content was another one then, or
- * it is another file under the inode's number. The times of a local filesystem and of an overlay
- * are the machine's own. A time in the future tells nothing: the clock was set since, or a program
- * chose it. The time of a write can be set back, as copying programs do, and then only the time of
- * change tells; that is also of a new name, or other rights, which seldom come in the moment from
- * the mapping until here. But for a removed name it tells nothing: a file that has none any more
- * was removed since, unless it never had one.
+ * What was made or written after it was mapped had another content then, or is another file under
+ * the inode's number. The times of a local filesystem and of an overlay are the machine's own. A
+ * time in the future tells nothing: the clock was set since, or a program chose it. The time of a
+ * write can be set back, as copying programs do, and then only the time of change tells; that is
+ * also of a new name, or other rights, which seldom come in the moment from the mapping until here.
+ * But for a removed name it tells nothing: a file that has none any more was removed since, unless
+ * it never had one.
  */
-static bool is_written_since(const struct module_query *query, int fd,
-                             const struct module_file *file, const struct statfs *filesystem)
+static enum file_age find_age(const struct module_query *query, int fd,
+                              const struct module_file *file, const struct statfs *filesystem)
 {
     struct statx known;
     uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME);
@@ -266,15 +275,19 @@ static bool is_written_since(const struct module_query *query, int fd,
     if (!has_times || query->mapped_ns == 0 || query->mapped_ns > boot_ns ||
         statx(fd, "", AT_EMPTY_PATH, STATX_MTIME | STATX_CTIME | STATX_NLINK | STATX_BTIME,
               &known) < 0) {
-        return false;
+        return FILE_AGE_OLDER;
     }
     bool had_name = strncmp(query->path, MEMFD_PREFIX, strlen(MEMFD_PREFIX)) != 0;
     bool is_removed = known.stx_nlink == 0 && had_name;
     uint64_t mapped_ns = real_ns - min_u64(real_ns, boot_ns - query->mapped_ns);
     uint64_t written_ns = stamp_ns(is_removed ? &known.stx_mtime : &known.stx_ctime);
     uint64_t made_ns = (known.stx_mask & STATX_BTIME) != 0 ? stamp_ns(&known.stx_btime) : 0;
-    return (written_ns > mapped_ns && written_ns <= real_ns) ||
-           (made_ns > mapped_ns && made_ns <= real_ns);
+    if ((written_ns > mapped_ns && written_ns <= real_ns) ||
+        (made_ns > mapped_ns && made_ns <= real_ns)) {
+        return FILE_AGE_YOUNGER;
+    }
+    return written_ns <= mapped_ns && mapped_ns - written_ns < FILE_TIME_LATE_NS ? FILE_AGE_UNCLEAR
+                                                                                 : FILE_AGE_OLDER;
 }
 
 /* Init's folder, where we may look at its root, else our own: a service may be shown less of the
@@ -447,6 +460,58 @@ enum module_failure module_search_open_regular(struct module_search *search, int
     return MODULE_FAILURE_NONE;
 }
 
+static bool read_stat(int process_fd, struct proc_stat *ret)
+{
+    char text[1024];
+    cleanup_(closep) int fd = openat(process_fd, "stat", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    return proc_parse_stat(text, ret) == 0;
+}
+
+/* When the process began, in ns after boot to the precision of /proc; 0: it is gone. */
+static uint64_t start_time_ns(int process_fd)
+{
+    struct proc_stat stat;
+    uint64_t start_ns = 0;
+    bool known = read_stat(process_fd, &stat) && proc_parse_start_time(&stat, &start_ns) == 0;
+    return known ? start_ns : 0;
+}
+
+/* Whether the process may be waited for: looking at its mappings takes a lock that it can hold. */
+static bool may_look_at_memory(const struct module_search *search)
+{
+    const struct module_guard *guard = search->guard;
+    return search->process_fd >= 0 && !guard->is_careful &&
+           guard->process(search->query->pid, start_time_ns(search->process_fd), guard->userdata);
+}
+
+/* A moment just past at which the process had a mapping of the file there; 0: it has none, or must
+ * not be asked. */
+static uint64_t find_shown_ns(const struct module_search *search)
+{
+    struct mapping_description line;
+    bool is_there = may_look_at_memory(search) &&
+                    find_mapping(search->process_fd, search->query->start, &line) &&
+                    is_line_of(&line, search->query);
+    return is_there ? clock_ns(CLOCK_BOOTTIME) : 0;
+}
+
+/* Whether the file has the content that was mapped. While the process is there, one of unclear age
+ * has it only if the mapping is there still: that of a program that was just linked is, and that of
+ * a library which was unloaded and written over is not. It may be another mapping of the same file,
+ * which is left to who asked. A process that has ended says nothing. */
+static bool is_mapped_content(const struct module_search *search, const struct statfs *filesystem,
+                              struct module_file *file)
+{
+    enum file_age age = find_age(search->query, file->fd, file, filesystem);
+    if (age != FILE_AGE_UNCLEAR || !search->is_own) {
+        return age != FILE_AGE_YOUNGER;
+    }
+    file->shown_ns = find_shown_ns(search);
+    return file->shown_ns != 0;
+}
+
 /* The same, if it is the inode that was mapped. */
 static enum module_failure open_for_reading(struct module_search *search, int path_fd,
                                             struct module_file *ret)
@@ -460,7 +525,7 @@ static enum module_failure open_for_reading(struct module_search *search, int pa
         return failure;
     }
     if (!is_mapped_inode(search, fd, &file, &filesystem) ||
-        is_written_since(search->query, fd, &file, &filesystem)) {
+        !is_mapped_content(search, &filesystem, &file)) {
         return MODULE_FAILURE_IDENTITY;
     }
     *ret = file;
@@ -491,24 +556,6 @@ static enum module_failure open_by_path(struct module_search *search, int proces
         return failure_of(-path_fd);
     }
     return open_for_reading(search, path_fd, ret);
-}
-
-static bool read_stat(int process_fd, struct proc_stat *ret)
-{
-    char text[1024];
-    cleanup_(closep) int fd = openat(process_fd, "stat", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    return proc_parse_stat(text, ret) == 0;
-}
-
-/* When the process began, in ns after boot to the precision of /proc; 0: it is gone. */
-static uint64_t start_time_ns(int process_fd)
-{
-    struct proc_stat stat;
-    uint64_t start_ns = 0;
-    bool known = read_stat(process_fd, &stat) && proc_parse_start_time(&stat, &start_ns) == 0;
-    return known ? start_ns : 0;
 }
 
 /* A process whose leader has ended shows its memory and its root by its other threads only: the
@@ -551,14 +598,6 @@ int module_search_process(const struct module_query *query)
         return -1;
     }
     return stat.state == 'Z' ? open_other_thread(fd) : take_fd(fd);
-}
-
-/* Whether the process may be waited for: looking at its mappings takes a lock that it can hold. */
-static bool may_look_at_memory(const struct module_search *search)
-{
-    const struct module_guard *guard = search->guard;
-    return search->process_fd >= 0 && !guard->is_careful &&
-           guard->process(search->query->pid, start_time_ns(search->process_fd), guard->userdata);
 }
 
 /* While the process lives; `*ret_gone` when there is nothing left of it to go by. */

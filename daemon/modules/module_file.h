@@ -53,6 +53,9 @@ struct module_file {
     gid_t group;
     mode_t mode;
     nlink_t link_count;
+    /* 0: the content is that which was mapped. Else it can have been written since, by its time;
+     * the process had a mapping of it at the query's address at this time, CLOCK_BOOTTIME. */
+    uint64_t shown_ns;
     bool is_local;     /* on a local filesystem (mount_table.h) */
     bool is_forgeable; /* a user may answer for the filesystem, or have made its image, and so
                           choose the identity: its device's number is another filesystem's when it

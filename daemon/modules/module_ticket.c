@@ -60,6 +60,11 @@ const struct module *module_ticket_module(const struct module_ticket *ticket)
     return module_ticket_state(ticket) == MODULE_READY ? &ticket->entry->module : NULL;
 }
 
+uint64_t module_ticket_shown_ns(const struct module_ticket *ticket)
+{
+    return module_ticket_state(ticket) == MODULE_READY ? ticket->shown_ns : 0;
+}
+
 void module_ticket_release(struct module_ticket *ticket)
 {
     if (ticket == NULL ||

@@ -11,7 +11,9 @@
 struct module_ticket {
     atomic_uint holder_count;
     _Atomic enum module_state state;
-    enum module_failure failure; /* this and the entry: written before the state, then constant */
+    enum module_failure
+        failure; /* this and what follows: written before the state, then constant */
+    uint64_t shown_ns;
     struct module_entry *entry;
     struct module_request request;
     struct module_ticket *next; /* the cache's own */

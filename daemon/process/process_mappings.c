@@ -60,7 +60,17 @@ static struct mapped_file *new_file(struct process_account *account,
     file->inode = description->inode;
     file->inode_generation = description->inode_generation;
     file->is_jitdump = is_jitdump(file->path);
+    file->replaced_ns = TIME_OPEN_NS;
+    file->account = account;
     return file;
+}
+
+enum mapping_fate mapped_file_fate(const struct mapped_file *file, uint64_t time_ns)
+{
+    if (file->replaced_ns <= time_ns) {
+        return MAPPING_REPLACED;
+    }
+    return file->account->reached_ns < time_ns ? MAPPING_AWAITED : MAPPING_KEPT;
 }
 
 static void drop_file(struct process_account *account, struct mapped_file *file)
@@ -227,6 +237,7 @@ static void cut(struct process_account *account, struct process *process,
         part_of(&whole, later(whole.start, by->start), earlier(whole.end, by->end));
 
     process->remapped = true;
+    whole.file->replaced_ns = earlier(whole.file->replaced_ns, time_ns);
     remember(account, process, &ended, time_ns);
     if (whole.start < ended.start) {
         mapping->end = ended.start;
@@ -319,6 +330,7 @@ void process_mappings_exec(struct process_account *account, struct process *proc
         if (mapping->from_ns >= time_ns) {
             insert_live(account, process, mapping);
         } else {
+            file->replaced_ns = earlier(file->replaced_ns, time_ns);
             remember(account, process, mapping, time_ns);
         }
         drop_file(account, file);

@@ -32,7 +32,8 @@ struct process_account {
     uint64_t last_number;
     size_t unreserved_weight; /* of mappings, beyond what each process has reserved */
     size_t older_name_count;
-    uint64_t lost_ns; /* until when records were lost, the last time */
+    uint64_t lost_ns;    /* until when records were lost, the last time */
+    uint64_t reached_ns; /* all records up to it are applied */
     struct path_set paths;
     struct quota command_bytes;
     struct process_share *shares[1 << PROCESS_SHARE_BUCKETS_LOG];

@@ -43,6 +43,11 @@ struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *
     return table;
 }
 
+void process_table_reach(struct process_table *table, uint64_t time_ns)
+{
+    table->account.reached_ns = time_ns;
+}
+
 void process_table_begin_round(struct process_table *table)
 {
     table->inherit_left = PROCESS_INHERIT_ROUND;

@@ -367,6 +367,7 @@ uint64_t sideband_feed_apply(struct sideband_feed *feed, uint64_t horizon_ns, si
         uint64_t next_ns = sideband_next_ns(feed->sideband);
         reached_ns = next_ns > 0 ? next_ns - 1 : 0;
     }
+    process_table_reach(feed->config.processes, reached_ns);
     feed->news = proc_feed_apply(feed->readings, reached_ns) || feed->news;
     feed->reached_ns = reached_ns;
     return reached_ns;

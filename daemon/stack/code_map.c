@@ -40,12 +40,12 @@ struct code_table {
 };
 
 struct code_file {
+    const struct mapped_file *mapped; /* NULL: it is gone, and the list has this alone */
     struct code_file *next_waiting;
     uint64_t bit;          /* code_map_awaited() */
     struct code_table own; /* MODULE_CFI */
     struct code_table all; /* MODULE_CODE: asked for when the first is there, and does not do */
     bool waiting;          /* on the list */
-    bool orphan;           /* its mapped_file is gone: the list has it alone */
 };
 
 struct code_map {
@@ -109,6 +109,7 @@ static struct code_file *meet_file(struct code_map *map, const struct mapping *m
     }
     struct code_file *file = calloc(1, sizeof *file);
     if (file != NULL) {
+        file->mapped = mapping->file;
         file->bit = UINT64_C(1) << map->file_count++ % FILE_BITS;
         mapping->file->code_file = file;
     }
@@ -142,7 +143,21 @@ static void ask(struct code_map *map, struct code_file *file, struct code_table 
     }
 }
 
-static void take_answer(struct code_table *table)
+/* Takes a table that has been made, unless it may be that of what is there since the mapping that
+ * is meant was. */
+static void take_table(const struct code_file *file, struct code_table *table)
+{
+    uint64_t shown_ns = module_ticket_shown_ns(table->ticket);
+    enum mapping_fate fate =
+        file->mapped == NULL ? MAPPING_REPLACED : mapped_file_fate(file->mapped, shown_ns);
+    if (shown_ns == 0 || fate == MAPPING_KEPT) {
+        table->cfi = &module_ticket_module(table->ticket)->cfi;
+    } else {
+        table->failed = fate == MAPPING_REPLACED;
+    }
+}
+
+static void take_answer(const struct code_file *file, struct code_table *table)
 {
     if (!is_awaited(table)) {
         return;
@@ -151,7 +166,7 @@ static void take_answer(struct code_table *table)
     case MODULE_PENDING:
         break;
     case MODULE_READY:
-        table->cfi = &module_ticket_module(table->ticket)->cfi;
+        take_table(file, table);
         break;
     case MODULE_FAILED:
         table->failed = module_ticket_failure(table->ticket) != MODULE_FAILURE_LIMIT;
@@ -186,7 +201,7 @@ static bool is_ready(struct code_map *map, struct code_file *file, struct code_t
                      const struct process *process, const struct mapping *mapping,
                      const struct code_moment *moment)
 {
-    take_answer(table);
+    take_answer(file, table);
     if (is_decided(table)) {
         return true;
     }
@@ -195,7 +210,7 @@ static bool is_ready(struct code_map *map, struct code_file *file, struct code_t
     if (due && quota_take(&map->asks, process_account(process), 1)) {
         table->retry_ns = moment->time_ns + RETRY_NS;
         ask(map, file, table, MODULE_WANTED, process, mapping);
-        take_answer(table);
+        take_answer(file, table);
     }
     return is_decided(table);
 }
@@ -361,7 +376,7 @@ uint64_t code_map_awaited(const struct code_map *map)
 /* Takes up the answer of a table, if it has come. Returns the file's bit if frames wait for it. */
 static uint64_t poll_table(const struct code_file *file, struct code_table *table)
 {
-    take_answer(table);
+    take_answer(file, table);
     bool is_news = table->has_frames && !is_awaited(table);
     table->has_frames = table->has_frames && !is_news;
     return is_news ? file->bit : 0;
@@ -375,13 +390,13 @@ uint64_t code_map_poll(struct code_map *map)
     for (size_t i = 0; i < POLL_MAX && *link != NULL; i++) {
         struct code_file *file = *link;
         answered |= poll_table(file, &file->own) | poll_table(file, &file->all);
-        if ((is_awaited(&file->own) || is_awaited(&file->all)) && !file->orphan) {
+        if ((is_awaited(&file->own) || is_awaited(&file->all)) && file->mapped != NULL) {
             link = &file->next_waiting;
             continue;
         }
         *link = file->next_waiting;
         file->waiting = false;
-        if (file->orphan) {
+        if (file->mapped == NULL) {
             free_file(file);
         }
     }
@@ -394,7 +409,7 @@ void code_map_file_gone(struct mapped_file *mapped)
     struct code_file *file = mapped->code_file;
     mapped->code_file = NULL;
     if (file != NULL && file->waiting) {
-        file->orphan = true;
+        file->mapped = NULL;
     } else if (file != NULL) {
         free_file(file);
     }

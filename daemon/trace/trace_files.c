@@ -52,8 +52,9 @@ enum trace_file_state {
 struct trace_file {
     struct trace_file *next; /* trace_files::pending */
     enum trace_file_state state;
-    uint64_t number; /* from 0, in the order of being met */
-    bool orphan;     /* its mapped_file is gone */
+    uint64_t number;                  /* from 0, in the order of being met */
+    bool orphan;                      /* its mapped_file is gone */
+    const struct mapped_file *mapped; /* while it is there; NULL: the kernel */
     char name[MODULE_NAME_BYTES];
     struct module_query query;      /* its path is the mapped_file's; NULL: the kernel */
     uint64_t retry_ns;              /* refused, it is not asked for again before this */
@@ -184,6 +185,7 @@ static void ask(struct trace_files *files, struct trace_file *file)
 }
 
 static struct trace_file *new_file(struct trace_files *files, const char *name, uint32_t owner,
+                                   const struct mapped_file *mapped,
                                    const struct module_query *query)
 {
     struct trace_file *file = calloc(1, sizeof *file);
@@ -194,6 +196,7 @@ static struct trace_file *new_file(struct trace_files *files, const char *name, 
     trace_symbols_name_by_path(file->name, sizeof file->name - 8, name);
     file->number = files->met_count++;
     file->wanted.owner = owner;
+    file->mapped = mapped;
     file->query = *query;
     ask(files, file);
     file->next = files->pending;
@@ -203,15 +206,16 @@ static struct trace_file *new_file(struct trace_files *files, const char *name, 
 }
 
 struct trace_file *trace_files_meet(struct trace_files *files, uint32_t owner,
+                                    const struct mapped_file *mapped,
                                     const struct module_query *query)
 {
-    return new_file(files, query->path, owner, query);
+    return new_file(files, mapped->path, owner, mapped, query);
 }
 
 struct trace_file *trace_files_kernel(struct trace_files *files, const char *name)
 {
     if (files->kernel == NULL) {
-        files->kernel = new_file(files, name, TRACE_OWNER_KERNEL, &(struct module_query){0});
+        files->kernel = new_file(files, name, TRACE_OWNER_KERNEL, NULL, &(struct module_query){0});
     }
     return files->kernel;
 }
@@ -326,6 +330,16 @@ static bool write_notes(struct trace_files *files, struct trace_file *file, bool
     return true;
 }
 
+/* Whether the table that was made is of the file as it was mapped, as far as records say by now. */
+static enum mapping_fate table_fate(const struct trace_file *file)
+{
+    uint64_t shown_ns = module_ticket_shown_ns(file->ticket);
+    if (shown_ns == 0) {
+        return MAPPING_KEPT;
+    }
+    return file->orphan ? MAPPING_REPLACED : mapped_file_fate(file->mapped, shown_ns);
+}
+
 /* Takes a pending file as far as it goes. True: it is not pending any more. */
 static bool settle(struct trace_files *files, struct trace_file *file, bool *room)
 {
@@ -334,8 +348,12 @@ static bool settle(struct trace_files *files, struct trace_file *file, bool *roo
     }
     if (file->scope == NULL) {
         enum module_state state = module_ticket_state(file->ticket);
-        if (state == MODULE_PENDING) {
+        enum mapping_fate fate = state == MODULE_READY ? table_fate(file) : MAPPING_KEPT;
+        if (state == MODULE_PENDING || fate == MAPPING_AWAITED) {
             return false;
+        }
+        if (fate == MAPPING_REPLACED) {
+            return give_up(files, file, false);
         }
         bool limited =
             state == MODULE_READY || module_ticket_failure(file->ticket) == MODULE_FAILURE_LIMIT;

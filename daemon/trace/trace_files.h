@@ -9,6 +9,7 @@
 
 #include "definition_log.h"
 #include "module_cache.h"
+#include "process_table.h"
 #include "trace_definition.h"
 #include "trace_symbols.h"
 
@@ -24,10 +25,11 @@ struct trace_files *trace_files_free(struct trace_files *files);
 void trace_files_begin(struct trace_files *files, uint32_t log_number);
 
 /*
- * Adds a file and requests its table, charged to `owner`. The path of the query is borrowed until
- * trace_files_gone(). The result is owned by the files; NULL when there is no memory.
+ * Adds a file and requests its table, charged to `owner`. The mapped file and its path are borrowed
+ * until trace_files_gone(). The result is owned by the files; NULL when there is no memory.
  */
 struct trace_file *trace_files_meet(struct trace_files *files, uint32_t owner,
+                                    const struct mapped_file *mapped,
                                     const struct module_query *query);
 /* The kernel's file, named `name`; the first call adds it. */
 struct trace_file *trace_files_kernel(struct trace_files *files, const char *name);

@@ -92,7 +92,8 @@ static struct trace_file *file_of(struct trace_modules *modules, const struct pr
     }
     if (mapping->file->trace_file == NULL) {
         const struct module_query query = mapping_query(process, mapping);
-        mapping->file->trace_file = trace_files_meet(modules->files, process->owner, &query);
+        mapping->file->trace_file =
+            trace_files_meet(modules->files, process->owner, mapping->file, &query);
     }
     return mapping->file->trace_file;
 }

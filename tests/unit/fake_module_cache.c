@@ -18,6 +18,7 @@ struct module_ticket {
     struct fake_request *request;
     enum module_state state;
     enum module_failure failure;
+    uint64_t shown_ns;
     struct module module;
 };
 
@@ -128,6 +129,7 @@ static void answer(struct module_cache *cache, uint64_t inode, enum module_state
         }
         ticket->state = state;
         ticket->failure = failure;
+        ticket->shown_ns = cache->shown_ns;
         if (table != NULL) {
             ticket->module.cfi = *table;
         }
@@ -157,6 +159,11 @@ enum module_failure module_ticket_failure(const struct module_ticket *ticket)
 const struct module *module_ticket_module(const struct module_ticket *ticket)
 {
     return ticket->state == MODULE_READY ? &ticket->module : NULL;
+}
+
+uint64_t module_ticket_shown_ns(const struct module_ticket *ticket)
+{
+    return ticket->shown_ns;
 }
 
 void module_ticket_release(struct module_ticket *ticket)

@@ -22,6 +22,7 @@ struct module_cache {
     size_t request_count;
     struct fake_request code_request; /* the last for MODULE_CODE that failed at once */
     size_t held_count;                /* tickets that are not released */
+    uint64_t shown_ns;                /* of the answers that come from now on */
     bool refuses;
     bool has_code; /* requests for MODULE_CODE are as all others; if not, they fail at once */
 };

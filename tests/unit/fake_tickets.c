@@ -101,6 +101,11 @@ const struct module *module_ticket_module(const struct module_ticket *ticket)
     return ticket->module;
 }
 
+uint64_t module_ticket_shown_ns(const struct module_ticket *ticket)
+{
+    return ticket->shown_ns;
+}
+
 void module_ticket_release(struct module_ticket *ticket)
 {
     if (ticket != NULL) {

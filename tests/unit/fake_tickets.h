@@ -17,6 +17,7 @@ struct module_ticket {
     uint32_t known_bytes;
     enum module_state state;
     enum module_failure failure;
+    uint64_t shown_ns;
     const struct module *module;
 };
 

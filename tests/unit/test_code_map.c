@@ -223,6 +223,26 @@ TEST_WITH(a_file_that_goes_while_it_is_waited_for_leaves_nothing, set_up, tear_d
     assert_int_equal(world.cache.held_count, 1);
 }
 
+/* Twice the same library, written over in between, with a table that may be of either. */
+TEST_WITH(an_unclear_table_waits_for_the_records_and_is_not_that_of_what_was_replaced, set_up,
+          tear_down)
+{
+    map_file(PID, START, 1, 10);
+    map_file(PID, START + 0x2000, 2, 10);
+    FINDS({LEAF, 20, PENDING}, {LEAF + 0x2000, 20, PENDING});
+    world.cache.shown_ns = 40;
+    fake_module_ready(&world.cache, 1, fake_module_table());
+    fake_module_ready(&world.cache, 2, fake_module_table());
+    process_table_reach(world.processes, 39);
+    assert_false(code_map_poll(world.map));
+    FINDS({LEAF, 20, PENDING});
+    map_file(PID, START, 3, 40);
+    process_table_reach(world.processes, 40);
+    assert_true(code_map_poll(world.map));
+    FINDS({LEAF, 20, NO_RULE}, {LEAF + 0x2000, 20, RULE});
+    assert_int_equal(world.cache.request_count, 2);
+}
+
 TEST_WITH(names_of_the_kernel_are_never_asked_for, set_up, tear_down)
 {
     static const char *const paths[] = {"", "[heap]", "//anon", "[vsyscall]"};

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
@@ -227,6 +228,13 @@ static enum module_failure open_mapped_at(struct module_query *query, uint64_t m
     return open_query(query);
 }
 
+/* A file's time is up to 50 ms late. */
+static void pass_file_time(void)
+{
+    const struct timespec time = {.tv_nsec = 60000000};
+    (void)nanosleep(&time, NULL);
+}
+
 TEST(takes_no_file_for_what_was_mapped_before_it_was_written)
 {
     char path[] = "/tmp/module_file.XXXXXX";
@@ -238,13 +246,12 @@ TEST(takes_no_file_for_what_was_mapped_before_it_was_written)
     uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
     enum module_failure unknown = open_mapped_at(&query, 0);
     enum module_failure before = open_mapped_at(&query, 1);
-    enum module_failure behind = open_mapped_at(&query, now_ns);
     enum module_failure never = open_mapped_at(&query, now_ns + HOUR_S * NS_PER_S);
-    /* A file's times go by the clock's ticks, and are up to 10 ms late. */
-    const struct timespec tick = {.tv_nsec = 20000000};
-    (void)nanosleep(&tick, NULL);
+    pass_file_time();
+    enum module_failure behind = open_mapped_at(&query, clock_ns(CLOCK_BOOTTIME));
     set_written(path, HOUR_S);
     enum module_failure set_back = open_mapped_at(&query, now_ns);
+    pass_file_time();
     enum module_failure behind_that = open_mapped_at(&query, clock_ns(CLOCK_BOOTTIME));
     assert_int_equal(unlink(path), 0);
     if (!file.is_local) {
@@ -252,10 +259,54 @@ TEST(takes_no_file_for_what_was_mapped_before_it_was_written)
     }
     assert_int_equal(unknown, MODULE_FAILURE_NONE);
     assert_int_equal(before, MODULE_FAILURE_IDENTITY);
-    assert_int_equal(behind, MODULE_FAILURE_NONE);
     assert_int_equal(never, MODULE_FAILURE_NONE);
+    assert_int_equal(behind, MODULE_FAILURE_NONE);
     assert_int_equal(set_back, MODULE_FAILURE_IDENTITY);
     assert_int_equal(behind_that, MODULE_FAILURE_NONE);
+}
+
+static bool refuses_processes(int32_t pid, uint64_t start_time_ns, void *userdata)
+{
+    return !process_guard(pid, start_time_ns, userdata);
+}
+
+/* Its time may be from before the mapping, although it was written after. */
+TEST(takes_a_file_that_was_just_written_from_a_process_that_maps_it_or_has_ended)
+{
+    const struct module_guard asks_none = {.place = guard, .process = refuses_processes};
+    char path[] = "/tmp/module_file.XXXXXX";
+    struct module_file files[4] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
+    int fd = mkstemp(path);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    void *mapping = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    (void)close(fd);
+    assert_true(mapping != MAP_FAILED);
+    struct module_query query = query_of(path);
+    query.pid = getpid();
+    query.start = (uint64_t)(uintptr_t)mapping;
+    query.mapped_ns = clock_ns(CLOCK_BOOTTIME);
+    enum module_failure shown = module_file_open(&query, &lets_all, &files[0]);
+    uint64_t after_ns = clock_ns(CLOCK_BOOTTIME);
+    enum module_failure unasked = module_file_open(&query, &asks_none, &files[1]);
+    (void)munmap(mapping, 4096);
+    enum module_failure unmapped = module_file_open(&query, &lets_all, &files[2]);
+    query.pid = INT32_MAX;
+    query.parent_pid = getpid();
+    enum module_failure ended = module_file_open(&query, &lets_all, &files[3]);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        (void)close(files[i].fd);
+    }
+    assert_int_equal(unlink(path), 0);
+    if (!files[0].is_local) {
+        skip();
+    }
+    assert_int_equal(shown, MODULE_FAILURE_NONE);
+    assert_in_range(files[0].shown_ns, query.mapped_ns, after_ns);
+    assert_int_equal(unasked, MODULE_FAILURE_IDENTITY);
+    assert_int_equal(unmapped, MODULE_FAILURE_IDENTITY);
+    /* Programs are run as soon as they are linked. */
+    assert_int_equal(ended, MODULE_FAILURE_NONE);
+    assert_int_equal(files[3].shown_ns, 0);
 }
 
 /* A relative that has put other memory there must not decide what the frames of all are called. */

@@ -182,6 +182,30 @@ STORY(forgets_only_what_the_horizon_has_passed)
     expect_counts(story, 0, 0, 1);
 }
 
+static enum mapping_fate fate_of(struct story *story, int32_t pid, uint64_t page, uint64_t time_ns)
+{
+    struct process *process = process_table_find(story->table, pid, 100);
+    return mapped_file_fate(process_find_mapping(process, page * PAGE, 100)->file, time_ns);
+}
+
+STORY(tells_until_when_a_mapping_stayed_as_far_as_records_were_applied)
+{
+    map(story, 1, 0, 4, "/a", 100);
+    map(story, 1, 8, 1, "/b", 100);
+    process_table_reach(story->table, 150);
+    assert_int_equal(fate_of(story, 1, 0, 150), MAPPING_KEPT);
+    assert_int_equal(fate_of(story, 1, 0, 151), MAPPING_AWAITED);
+    map(story, 1, 3, 1, "/a", 160);
+    map(story, 1, 0, 1, "/a", 170);
+    process_table_reach(story->table, 200);
+    assert_int_equal(fate_of(story, 1, 0, 159), MAPPING_KEPT);
+    assert_int_equal(fate_of(story, 1, 0, 160), MAPPING_REPLACED);
+    assert_int_equal(fate_of(story, 1, 8, 200), MAPPING_KEPT);
+    exec_process(story, 1, "other", 210);
+    assert_int_equal(fate_of(story, 1, 8, 209), MAPPING_AWAITED);
+    assert_int_equal(fate_of(story, 1, 8, 210), MAPPING_REPLACED);
+}
+
 STORY(frees_a_shared_file_once_with_its_last_mapping)
 {
     map(story, 10, 1, 3, "/shared", 100);

@@ -108,6 +108,32 @@ STORY(nothing_names_the_functions_of_a_file_that_was_not_read)
     assert_null(strstr(text, "\"module\":\"/tmp/prog\""));
 }
 
+/* The file may have been written since: it counts if the mapping was there later, which records
+ * say. */
+STORY(an_unclear_file_names_only_a_mapping_that_stayed)
+{
+    for (int32_t pid = 42; pid < 45; pid++) {
+        run(world, pid, "/bin/prog");
+        (void)sample_low(world, pid, 100);
+        tickets[pid - 42].shown_ns = 200;
+    }
+    map_at(world, 43, "/bin/prog", 0x7000000, 200);
+    map_at(world, 44, "/bin/prog", 0x7000000, 201);
+    process_table_reach(world->processes, 199);
+    (void)read_all(world);
+    answer(world, 0, &test_modules[0]);
+    assert_null(strstr(read_all(world), "abcdef01"));
+    process_table_reach(world->processes, 201);
+    for (size_t i = 0; i < 3; i++) {
+        answer(world, i, &test_modules[0]);
+    }
+    const char *text = read_all(world);
+    assert_contains(text, "module 42:2 /bin/prog build-id 4 bytes");
+    assert_null(strstr(text, "module 43:2 "));
+    assert_contains(text, "module 44:2 /bin/prog build-id 4 bytes");
+    assert_int_equal(trace_counters(world->trace).modules_unread, 1);
+}
+
 STORY(an_address_in_no_mapping_is_unknown_and_uncertain)
 {
     uint64_t stack[] = {0x123456};

@@ -106,4 +106,8 @@ enum module_state module_ticket_state(const struct module_ticket *ticket);
 enum module_failure module_ticket_failure(const struct module_ticket *ticket);
 /* Once ready: borrowed for as long as the ticket is held. Equal files give equal pointers. */
 const struct module *module_ticket_module(const struct module_ticket *ticket);
+/* Once ready: 0, or when (CLOCK_BOOTTIME) the process of the query had a mapping of the file there,
+ * which is the one that is meant unless another took its place before. Then the file can have been
+ * written in between. */
+uint64_t module_ticket_shown_ns(const struct module_ticket *ticket);
 void module_ticket_release(struct module_ticket *ticket);

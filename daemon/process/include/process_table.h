@@ -61,6 +61,8 @@
 #define PROCESS_COMMAND_MAX        ((size_t)1024)
 #define THREAD_NAMES_MAX           ((uint32_t)256)
 
+struct process_account;
+
 /* The file of a mapping, as a record or /proc describes it. A mapping and its copies after fork
  * share it. */
 struct mapped_file {
@@ -72,6 +74,8 @@ struct mapped_file {
     uint32_t device_minor;
     uint64_t inode;
     uint64_t inode_generation;
+    uint64_t replaced_ns; /* since when another mapping, or none, is where one of it was */
+    const struct process_account *account;
     bool is_jitdump;  /* by its name: jit-PID.dump */
     void *trace_file; /* trace.c's own; see process_table_new() */
     void *code_file;  /* code_map.c's own */
@@ -310,6 +314,17 @@ void process_table_each_mapping(struct process_table *table, mapping_visit_fn vi
 
 /* Begins a round of the collector, with new limits of work. */
 void process_table_begin_round(struct process_table *table);
+
+/* Every record of `time_ns` or before has been applied. */
+void process_table_reach(struct process_table *table, uint64_t time_ns);
+
+enum mapping_fate {
+    MAPPING_KEPT,
+    MAPPING_REPLACED,
+    MAPPING_AWAITED, /* not all records of that time have been applied */
+};
+/* What records say of the mappings of a file up to `time_ns`. */
+enum mapping_fate mapped_file_fate(const struct mapped_file *file, uint64_t time_ns);
 
 /* Frees entries that ended before `horizon_ns`: no older sample is looked up any more. Work is
  * bounded; the next call goes on. */
