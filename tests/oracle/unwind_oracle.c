@@ -27,6 +27,8 @@ enum verdict {
     OURS_JOINED,   /* ours went on from the kernel's chain, where the copied bytes ended */
     LIBDW_NOWHERE, /* libdw went on to an address that is no code */
     LIBDW_ASTRAY,  /* libdw did not see that a function had gone over to another stack */
+    OURS_MARKED,   /* ours ends or goes on elsewhere, and is marked as not proved: it claims nothing
+                    */
     OURS_LONGER,
     LIBDW_LONGER,
     DIFFERENT,
@@ -130,12 +132,14 @@ static enum verdict judge(const struct pair *pair, size_t common, struct oracle_
         is_on_other_stack(libdw, pair, common)) {
         return LIBDW_ASTRAY;
     }
+    const bool is_unproved = pair->result.quality == STACK_UNPROVED;
     if (common < pair->ours.count && common < pair->libdw.count) {
-        return DIFFERENT;
+        return is_unproved ? OURS_MARKED : DIFFERENT;
     }
     if (common < pair->libdw.count) {
+        bool is_marked = is_unproved || pair->result.quality == STACK_NO_RULE;
         bool is_code = oracle_ours_has_code(ours, pair->libdw.frames[common] - 1);
-        return is_code ? LIBDW_LONGER : LIBDW_NOWHERE;
+        return !is_code ? LIBDW_NOWHERE : is_marked ? OURS_MARKED : LIBDW_LONGER;
     }
     if (common < pair->ours.count) {
         return pair->libdw_missed && pair->result.fp_frame_count > 0 ? OURS_JOINED : OURS_LONGER;
@@ -168,6 +172,10 @@ static void describe(struct tally *tally, struct oracle_libdw *libdw, const stru
     case LIBDW_LONGER:
         (void)snprintf(text, sizeof text, "libdw longer: above %s, ours: %s; libdw has %s", last,
                        quality, theirs);
+        break;
+    case OURS_MARKED:
+        (void)snprintf(text, sizeof text, "ours marked: above %s, ours %s: %s, libdw %s", last,
+                       quality, ours, theirs);
         break;
     case DIFFERENT:
         (void)snprintf(text, sizeof text, "different: above %s%s, ours %s, libdw %s", last,
