@@ -19,16 +19,16 @@
 #include "threads.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SLOW_PART  20  /* of the time after which a thread is given up: it is slow */
 #define LOOK_PART  8   /* this much of it counts between two looks, at the most, */
 #define PAUSE_PART 200 /* and no look follows another one sooner */
 
-int thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *calls, void *owner,
-                     uint64_t hang_ns, size_t idle_max, bool is_urgent)
+void thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *calls, void *owner,
+                      uint64_t hang_ns, size_t idle_max, bool is_urgent)
 {
     *pool = (struct thread_pool){.calls = calls,
                                  .owner = owner,
@@ -40,21 +40,20 @@ int thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *c
     } else {
         (void)pthread_mutex_init(&pool->lock, NULL);
     }
-    int r = threads_init_condition(&pool->changed);
-    if (r < 0) {
-        (void)pthread_mutex_destroy(&pool->lock);
-    }
-    return r;
+}
+
+void thread_pool_tell(struct thread_pool *pool)
+{
+    thread_news_tell(&pool->changed, 1);
 }
 
 void thread_pool_release(struct thread_pool *pool)
 {
     pool->holder_count--;
     bool is_last = pool->holder_count == 0;
-    (void)pthread_cond_broadcast(&pool->changed);
+    thread_news_tell(&pool->changed, INT_MAX);
     (void)pthread_mutex_unlock(&pool->lock);
     if (is_last) {
-        (void)pthread_cond_destroy(&pool->changed);
         (void)pthread_mutex_destroy(&pool->lock);
         pool->calls->free(pool->owner);
     }
@@ -124,7 +123,7 @@ void thread_pool_give_up(struct thread_pool *pool, size_t slot)
 {
     become_slow(pool, &pool->slots[slot]);
     pool->slots[slot].is_given_up = true;
-    (void)pthread_cond_broadcast(&pool->changed);
+    thread_news_tell(&pool->changed, INT_MAX);
 }
 
 static size_t count_idle(const struct thread_pool *pool)
@@ -157,14 +156,14 @@ static bool work(struct thread_pool *pool, size_t number)
 }
 
 /* While threads work, one without work looks again after a while: one may be slow then. */
-static void wait_for_work(struct thread_pool *pool)
+static void wait_for_work(struct thread_pool *pool, unsigned int news)
 {
     if (thread_pool_working_count(pool) == 0) {
-        (void)pthread_cond_wait(&pool->changed, &pool->lock);
+        (void)thread_news_wait(&pool->changed, news, &pool->lock, NULL);
         return;
     }
     const struct timespec limit = clock_timespec(limit_clock_ns() + pool->hang_ns / SLOW_PART);
-    (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &limit);
+    (void)thread_news_wait(&pool->changed, news, &pool->lock, &limit);
 }
 
 static void *run_thread(void *userdata)
@@ -178,13 +177,14 @@ static void *run_thread(void *userdata)
     }
     (void)pthread_mutex_lock(&pool->lock);
     for (;;) {
+        unsigned int news = thread_news_number(&pool->changed);
         if (work(pool, number)) {
             continue;
         }
         if (pool->is_ending || count_idle(pool) > pool->idle_max) {
             break;
         }
-        wait_for_work(pool);
+        wait_for_work(pool, news);
     }
     if (pool->calls->leave != NULL) {
         pool->calls->leave(pool->owner, number);
@@ -228,10 +228,11 @@ static bool has_company(const struct thread_pool *pool)
 void thread_pool_end(struct thread_pool *pool, uint64_t wait_ns)
 {
     const struct timespec limit = clock_timespec(limit_clock_ns() + wait_ns);
-    int r = 0;
+    bool has_time = true;
     pool->is_ending = true;
-    (void)pthread_cond_broadcast(&pool->changed);
-    while (has_company(pool) && r == 0) {
-        r = pthread_cond_timedwait(&pool->changed, &pool->lock, &limit);
+    thread_news_tell(&pool->changed, INT_MAX);
+    while (has_company(pool) && has_time) {
+        unsigned int news = thread_news_number(&pool->changed);
+        has_time = thread_news_wait(&pool->changed, news, &pool->lock, &limit);
     }
 }

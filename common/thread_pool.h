@@ -7,12 +7,11 @@
  * given up: its work counts as failed, and it is left behind when the owner goes. A thread that
  * waits for a CPU does not hang. What there is to do, and in which order, is the owner's.
  *
- * All but thread_pool_init() is called under the lock.
+ * All but thread_pool_init() and thread_pool_tell() is called under the lock.
  */
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "thread_news.h"
+
 #include <stdint.h>
 
 #define THREAD_POOL_SLOTS 16
@@ -50,7 +49,7 @@ struct thread_pool_slot {
 /* A part of the owner. */
 struct thread_pool {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct thread_news changed;
     const struct thread_pool_calls *calls;
     void *owner;
     uint64_t hang_ns;      /* after which a thread is given up; slow after a twentieth of it */
@@ -60,10 +59,13 @@ struct thread_pool {
     struct thread_pool_slot slots[THREAD_POOL_SLOTS];
 };
 
-/* Returns 0, or -errno. `calls` and `owner` are borrowed until calls->free(). `is_urgent`: the
- * owner has a higher priority than the threads. */
-int thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *calls, void *owner,
-                     uint64_t hang_ns, size_t idle_max, bool is_urgent);
+/* `calls` and `owner` are borrowed until calls->free(). `is_urgent`: the owner has a higher
+ * priority than the threads. */
+void thread_pool_init(struct thread_pool *pool, const struct thread_pool_calls *calls, void *owner,
+                      uint64_t hang_ns, size_t idle_max, bool is_urgent);
+
+/* There is work: wakes an idle thread. Never waits. */
+void thread_pool_tell(struct thread_pool *pool);
 
 /* Starts a thread unless one is idle, or all slots have one. Leaves the lock meanwhile. Returns 0,
  * or -errno. */

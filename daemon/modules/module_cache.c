@@ -290,6 +290,9 @@ static void take_answers(struct module_cache *cache, uint64_t now_ns)
 {
     struct opener_answer answer;
     while (opener_next(cache->opener, &answer)) {
+        if (answer.is_refused) {
+            atomic_fetch_add(&cache->refused_count, 1);
+        }
         if (answer.source == MODULE_DEBUG) {
             take_debug_file(cache, &answer);
         } else if (answer.failure != MODULE_FAILURE_NONE) {

@@ -2,10 +2,11 @@
 
 /*
  * What the opener's threads do. opener_queue.c orders the jobs, module_file.c finds the files,
- * thread_pool.c runs the threads. A job is in exactly one place, under the pool's lock: the queue,
- * a thread's slot, or the answers. Calls that may hang run without the lock. A slot that was given
- * up keeps its job until its thread returns; the answer has been handed out by then, and the thread
- * frees what it got.
+ * thread_pool.c runs the threads. A job comes in without the lock, since the holder of the lock may
+ * have no CPU for long, and the collector cannot wait. From then on it is in exactly one place,
+ * under the pool's lock: the queue, a thread's slot, or the answers. Calls that may hang run
+ * without the lock. A slot that was given up keeps its job until its thread returns; the answer has
+ * been handed out by then, and the thread frees what it got.
  *
  * All slots but one may have jobs that can hang; the last slot takes only careful jobs, which
  * return unless a user holds the lock of a folder on their way.
@@ -20,6 +21,7 @@
 #include "thread_pool.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -28,9 +30,12 @@ _Static_assert(OPENER_THREADS_MAX == THREAD_POOL_SLOTS, "each slot may have a th
 struct opener {
     struct thread_pool pool;
     int event_fd;
-    bool stopping; /* nothing is opened any more */
+    bool stopping;                  /* nothing is opened any more */
+    _Atomic(struct job *) incoming; /* the last one first */
+    atomic_uint_least64_t incoming_weight;
     struct opener_queue queue;
     struct job_list done;
+    struct job_list refused; /* counted for no user */
     uint64_t hang_count;
     struct job *jobs[OPENER_THREADS_MAX]; /* of the slots that are busy */
 };
@@ -149,7 +154,7 @@ static void finish(void *owner, size_t slot, bool was_given_up)
         job_list_append(&opener->done, job);
         (void)eventfd_write(opener->event_fd, 1);
     }
-    (void)pthread_cond_broadcast(&opener->pool.changed);
+    thread_news_tell(&opener->pool.changed, INT_MAX);
 }
 
 /* The number of threads that may never return. */
@@ -163,10 +168,35 @@ static size_t count_at_risk(const struct opener *opener)
     return count;
 }
 
+/* Puts what has come in into the queue; what is beyond its user's share is answered. */
+static void take_incoming(struct opener *opener)
+{
+    struct job *last = atomic_exchange(&opener->incoming, NULL);
+    struct job *first = NULL;
+    while (last != NULL) {
+        struct job *job = last;
+        last = job->next;
+        job->next = first;
+        first = job;
+    }
+    while (first != NULL) {
+        struct job *job = first;
+        first = job->next;
+        atomic_fetch_sub(&opener->incoming_weight, job_weight(job));
+        if (opener_queue_add(&opener->queue, job) < 0) {
+            job->answer.failure = MODULE_FAILURE_LIMIT;
+            job->answer.is_refused = true;
+            job_list_append(&opener->refused, job);
+            (void)eventfd_write(opener->event_fd, 1);
+        }
+    }
+}
+
 /* Takes the next job, unless enough threads are at work. */
 static bool begin(void *owner, size_t slot)
 {
     struct opener *opener = owner;
+    take_incoming(opener);
     if (thread_pool_working_count(&opener->pool) >= OPENER_THREADS) {
         return false;
     }
@@ -192,13 +222,9 @@ int opener_new(uint64_t hang_ns, struct opener **ret)
     if (opener == NULL) {
         return -ENOMEM;
     }
-    int r = thread_pool_init(&opener->pool, &calls, opener, hang_ns, OPENER_THREADS, false);
-    if (r < 0) {
-        free(opener);
-        return r;
-    }
+    thread_pool_init(&opener->pool, &calls, opener, hang_ns, OPENER_THREADS, false);
     opener->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    r = opener->event_fd < 0 ? -errno : 0;
+    int r = opener->event_fd < 0 ? -errno : 0;
     lock(opener);
     r = r == 0 ? thread_pool_keep_one_idle(&opener->pool) : r;
     unlock(opener);
@@ -225,11 +251,12 @@ static bool is_opening(const struct opener *opener)
 void opener_stop(struct opener *opener)
 {
     const struct timespec deadline = clock_timespec(limit_clock_ns() + opener->pool.hang_ns);
-    int r = 0;
+    bool has_time = true;
     lock(opener);
     opener->stopping = true;
-    while (is_opening(opener) && r == 0) {
-        r = pthread_cond_timedwait(&opener->pool.changed, &opener->pool.lock, &deadline);
+    while (is_opening(opener) && has_time) {
+        unsigned int news = thread_news_number(&opener->pool.changed);
+        has_time = thread_news_wait(&opener->pool.changed, news, &opener->pool.lock, &deadline);
     }
     unlock(opener);
 }
@@ -255,16 +282,17 @@ int opener_submit(struct opener *opener, const struct opener_request *request)
     if (job == NULL) {
         return -ENOMEM;
     }
-    lock(opener);
-    int r = opener->stopping ? -EAGAIN : opener_queue_add(&opener->queue, job);
-    if (r == 0) {
-        (void)pthread_cond_signal(&opener->pool.changed);
-    }
-    unlock(opener);
-    if (r < 0) {
+    uint64_t weight = job_weight(job);
+    if (atomic_fetch_add(&opener->incoming_weight, weight) + weight > OPENER_REQUESTS_MAX) {
+        atomic_fetch_sub(&opener->incoming_weight, weight);
         job_free(job);
+        return -EAGAIN;
     }
-    return r;
+    job->next = atomic_load(&opener->incoming);
+    while (!atomic_compare_exchange_weak(&opener->incoming, &job->next, job)) {
+    }
+    thread_pool_tell(&opener->pool);
+    return 0;
 }
 
 /* True when a slot's job is to be waited for no longer. */
@@ -336,7 +364,13 @@ bool opener_next(struct opener *opener, struct opener_answer *ret)
     bool found = false;
     lock(opener);
     (void)eventfd_read(opener->event_fd, &ignored);
-    if (opener->done.first != NULL) {
+    take_incoming(opener);
+    if (opener->refused.first != NULL) {
+        struct job *job = job_list_take(&opener->refused);
+        *ret = job->answer;
+        job_free(job);
+        found = true;
+    } else if (opener->done.first != NULL) {
         struct job *job = job_list_take(&opener->done);
         *ret = job->answer;
         opener_queue_answered(&opener->queue, job);
@@ -353,16 +387,16 @@ void opener_release(struct opener *opener, int fd, uid_t uid)
 {
     lock(opener);
     opener_queue_release(&opener->queue, fd, uid);
-    (void)pthread_cond_signal(&opener->pool.changed);
     unlock(opener);
+    thread_pool_tell(&opener->pool);
 }
 
 void opener_discard(struct opener *opener, int fd, uid_t uid)
 {
     lock(opener);
     (void)opener_queue_discard(&opener->queue, fd, uid);
-    (void)pthread_cond_signal(&opener->pool.changed);
     unlock(opener);
+    thread_pool_tell(&opener->pool);
 }
 
 bool opener_is_discarding(struct opener *opener, uid_t uid)

@@ -18,7 +18,8 @@
  * A request for a debug file comes from a load that has a file open. So it does not wait for one of
  * all open files, but only for one of the OPENER_UID_FILES_MAX debug files.
  *
- * Any thread may call opener_submit(); all other calls belong to one thread.
+ * Any thread may call opener_submit(), which waits for nothing; all other calls belong to one
+ * thread.
  */
 
 #include "module_file.h"
@@ -46,6 +47,7 @@ struct opener_answer {
     enum module_source source; /* this and */
     void *userdata;            /* this as submitted */
     enum module_failure failure;
+    bool is_refused; /* the account has too many requests; the failure is LIMIT */
     uid_t uid;
     struct module_file file; /* if failure is NONE; its fd goes back with opener_release() */
 };
@@ -57,7 +59,7 @@ int opener_new(uint64_t hang_ns, struct opener **ret);
 /* A descriptor (borrowed) that polls readable when there are answers. */
 int opener_fd(const struct opener *opener);
 
-/* Returns 0, -EAGAIN when there are too many requests, or of this uid, or -ENOMEM. */
+/* Returns 0, -EAGAIN when too many requests have just come in, or -ENOMEM. */
 int opener_submit(struct opener *opener, const struct opener_request *request);
 
 /* Takes one answer; false: there is none now. Each request gets exactly one answer, also one that

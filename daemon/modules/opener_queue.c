@@ -113,7 +113,7 @@ struct job *job_new(const struct opener_request *request)
     return job;
 }
 
-static uint64_t weight_of(const struct job *job)
+uint64_t job_weight(const struct job *job)
 {
     return 1 + (job->query.path == NULL ? 0 : strlen(job->query.path) / OPENER_REQUEST_BYTES);
 }
@@ -204,7 +204,7 @@ int opener_queue_add(struct opener_queue *queue, struct job *job)
         append_closing(user, job);
         return 0;
     }
-    uint64_t weight = weight_of(job);
+    uint64_t weight = job_weight(job);
     if (!quota_rule_allows(OPENER_REQUESTS_MAX, SHARE_PARTS, queue->weight, user->weight, weight)) {
         drop_user(queue, user);
         return -EAGAIN;
@@ -295,7 +295,7 @@ struct job *opener_queue_take(struct opener_queue *queue, bool may_open, bool on
 /* Counts the request as answered. */
 static void uncount_request(struct opener_queue *queue, struct job *job)
 {
-    uint64_t weight = weight_of(job);
+    uint64_t weight = job_weight(job);
     job->user->weight -= weight;
     queue->weight -= weight;
 }

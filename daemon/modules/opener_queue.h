@@ -3,7 +3,8 @@
 
 /*
  * What waits for the opener's threads, by the uid that it is for, and whose turn it is. Only
- * opener.c includes this, and holds its lock around every call but job_new() and job_free().
+ * opener.c includes this, and holds its lock around every call but those of job_new(), job_free()
+ * and job_weight().
  */
 
 #include "opener.h"
@@ -56,6 +57,8 @@ struct job *job_list_take(struct job_list *list);
 /* Copies the request and finds out whose it is. NULL: no memory. */
 struct job *job_new(const struct opener_request *request);
 struct job *job_free(struct job *job);
+/* As how many requests it counts. */
+uint64_t job_weight(const struct job *job);
 
 /* Frees the memory; files that are still to be closed stay open. */
 void opener_queue_done(struct opener_queue *queue);

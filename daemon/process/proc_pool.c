@@ -387,14 +387,10 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret)
         return -ENOMEM;
     }
     (void)pthread_once(&memory_once, init_memory);
-    int r = thread_pool_init(&reader->pool, &calls, reader, hang_ns, IDLE_MAX, true);
-    if (r < 0) {
-        free(reader);
-        return r;
-    }
+    thread_pool_init(&reader->pool, &calls, reader, hang_ns, IDLE_MAX, true);
     reader->cgroups = cgroups;
     lock(reader);
-    r = thread_pool_keep_one_idle(&reader->pool);
+    int r = thread_pool_keep_one_idle(&reader->pool);
     unlock(reader);
     if (r < 0) {
         (void)proc_pool_free(reader);
@@ -484,7 +480,7 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
         append(queue, request);
         /* A thread at work takes it next. */
         if (!is_working(reader)) {
-            (void)pthread_cond_signal(&reader->pool.changed);
+            thread_pool_tell(&reader->pool);
         }
     }
     unlock(reader);
@@ -522,7 +518,7 @@ static struct proc_reading *refuse(struct proc_pool *reader)
     }
     if (!is_everything_slow()) {
         /* A thread has become slow, or a lost one has returned. */
-        (void)pthread_cond_signal(&reader->pool.changed);
+        thread_pool_tell(&reader->pool);
         return NULL;
     }
     struct proc_reading *reading = take_request(reader);
@@ -540,7 +536,7 @@ struct proc_reading *proc_pool_next(struct proc_pool *reader)
         bool was_full = reader->done_bytes >= PROC_POOL_BYTES_MAX;
         reader->done_bytes -= reading->bytes;
         if (was_full && reader->done_bytes < PROC_POOL_BYTES_MAX) {
-            (void)pthread_cond_signal(&reader->pool.changed);
+            thread_pool_tell(&reader->pool);
         }
     }
     reading = reading == NULL ? give_up(reader) : reading;

@@ -45,7 +45,6 @@ struct collector *collector_discard(struct collector *collector)
     if (collector != NULL) {
         (void)close_fd(collector->request_fd);
         (void)close_fd(collector->event_fd);
-        (void)pthread_cond_destroy(&collector->walked);
         (void)pthread_mutex_destroy(&collector->mutex);
         free(collector->books_json);
         free(collector->lost);
@@ -67,7 +66,6 @@ int collector_new(size_t cpu_count, size_t sideband_count, struct collector **re
     collector->cpu_count = cpu_count;
     collector->sideband_count = sideband_count;
     threads_init_lock(&collector->mutex);
-    (void)pthread_cond_init(&collector->walked, NULL);
     collector->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     collector->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     collector->lost = calloc(sideband_count, sizeof *collector->lost);
@@ -142,10 +140,11 @@ void collector_replace_cpu(struct collector *collector, struct perf_opening *ope
 void collector_await_walk(struct collector *collector, uint64_t limit_ns)
 {
     const struct timespec limit = clock_timespec(clock_ns(CLOCK_MONOTONIC) + limit_ns);
-    int r = 0;
+    bool has_time = true;
     lock(collector);
-    while (!collector->first_walk_done && r == 0) {
-        r = pthread_cond_clockwait(&collector->walked, &collector->mutex, CLOCK_MONOTONIC, &limit);
+    while (!collector->first_walk_done && has_time) {
+        unsigned int news = thread_news_number(&collector->walked);
+        has_time = thread_news_wait(&collector->walked, news, &collector->mutex, &limit);
     }
     unlock(collector);
 }
@@ -234,8 +233,8 @@ void collector_end_walk(struct collector *collector)
 {
     lock(collector);
     collector->first_walk_done = true;
-    (void)pthread_cond_signal(&collector->walked);
     unlock(collector);
+    thread_news_tell(&collector->walked, 1);
 }
 
 static void post_locked(struct collector *collector, enum collector_event event)

@@ -4,9 +4,7 @@
 /* What a collector consists of. Of collector.c and collector_mail.c only. */
 
 #include "collector.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
+#include "thread_news.h"
 
 struct rounds;
 
@@ -20,7 +18,7 @@ struct collector {
     _Atomic uint64_t beat_ns;
 
     pthread_mutex_t mutex; /* over all that follows */
-    pthread_cond_t walked;
+    struct thread_news walked;
     bool first_walk_done;
     unsigned requests;
     char *books_json;

@@ -16,6 +16,7 @@ layers='
 common/json.*                 common json                             | cjson
 common/confine.*              common                                  | seccomp kernel
 common/kernel_filesystem.*      common                                  | kernel
+common/thread_news.h          common                                  | kernel
 common/*                      common                                  |
 daemon/fxt/*                                                          |
 daemon/log/*                  common                                  | systemd

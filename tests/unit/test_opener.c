@@ -123,10 +123,22 @@ TEST_MADE(struct full *full, opens_no_more_than_a_share_for_one_uid, begin_full(
     }
 }
 
+/* One more request was for a user that has too many. */
+static void expect_refused(struct full *full)
+{
+    struct opener_answer answer = wait_for_answer(full->opener);
+    assert_int_equal(answer.failure, MODULE_FAILURE_LIMIT);
+    assert_true(answer.is_refused);
+    assert_false(opener_next(full->opener, &answer));
+}
+
 FULL(leaves_half_of_its_queue_to_others)
 {
     submit_many(full->opener, &full->query, OPENER_REQUESTS_MAX / 2);
-    assert_int_equal(submit(full->opener, &full->query, MODULE_WANTED), -EAGAIN);
+    struct opener_answer answer;
+    assert_false(opener_next(full->opener, &answer));
+    submit_many(full->opener, &full->query, 1);
+    expect_refused(full);
 
     /* Another uid's are taken, and done at once. */
     submit_many(full->opener, &full->own, 1);
@@ -142,7 +154,10 @@ FULL(counts_a_long_path_as_several_requests)
     long_query.path = path;
     uint64_t weight = 1 + (sizeof path - 1) / OPENER_REQUEST_BYTES;
     submit_many(full->opener, &long_query, OPENER_REQUESTS_MAX / 2 / weight);
-    assert_int_equal(submit(full->opener, &long_query, MODULE_WANTED), -EAGAIN);
+    struct opener_answer answer;
+    assert_false(opener_next(full->opener, &answer));
+    submit_many(full->opener, &long_query, 1);
+    expect_refused(full);
 }
 
 FULL(opens_what_is_wanted_before_what_may_be)

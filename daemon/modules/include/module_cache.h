@@ -29,7 +29,7 @@ struct module_table_counts {
 
 struct module_cache_counts {
     uint64_t requested_count;
-    uint64_t refused_count;        /* requests beyond a uid's share, which got no ticket */
+    uint64_t refused_count;        /* requests beyond a uid's share, or without any room */
     uint64_t worker_restart_count; /* since it died or took too long */
     uint64_t worker_renewal_count; /* since the next file was another user's */
     uint64_t hung_refused_count;   /* loads for whom two workers hang in a filesystem */
@@ -65,9 +65,10 @@ struct module_cache_counts module_cache_counts(struct module_cache *cache);
 /* Of one of MODULE_CACHE_WORKERS; 0 while there is none. The second is there now and then only. */
 int module_cache_worker_pid(const struct module_cache *cache, size_t index);
 
-/* Returned: release with module_ticket_release(). NULL when there is no memory, or the uid whose
- * process it is has too many requests. What was asked for early and is asked for again because a
- * sample waits now moves up. */
+/* Returned: release with module_ticket_release(). NULL when there is no memory, or no room for what
+ * comes in. Where the uid whose process it is has too many requests, the ticket fails with
+ * MODULE_FAILURE_LIMIT. What was asked for early and is asked for again because a sample waits now
+ * moves up. Waits for nothing. */
 struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
                                            enum module_urgency urgency,
                                            const struct module_query *query);
