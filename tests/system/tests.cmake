@@ -133,6 +133,7 @@ lone_test(kept_streams) # needs both CPUs, and weighs the daemon's memory
 lone_test(failing_memory) # loses no tick, and needs a share of a CPU
 lone_test(hostile_jitdump) # loses no tick beside fifteen programs that spin
 lone_test(lost_exec) # has every daemon lose records
+lone_test(starved) # takes every CPU, and loses no tick
 lone_test(storms) # takes the machine's pids, and many short programs must be named
 lone_test(slow_files) # takes the CPUs that the programs of its victim need
 lone_test(hostile_names) # fills the room for names in every recording
