@@ -124,3 +124,12 @@ void profile_threads_settle(struct profile *profile, const struct recorded_books
         find_owner(profile->tables, &profile->threads[i]);
     }
 }
+
+struct thread_split profile_threads_sum(const struct profile *profile)
+{
+    struct thread_split sum = {0};
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        thread_split_add(&sum, &profile->threads[i].times);
+    }
+    return sum;
+}

@@ -9,7 +9,6 @@
 #include "doubts_threads.h"
 
 #include "books_print.h"
-#include "thread_sentence.h"
 
 #include <inttypes.h>
 
@@ -61,7 +60,7 @@ const char *doubts_threads_at_least(const struct profile *profile)
 {
     int64_t unexplained_ns = 0;
     return are_explained(profile, &unexplained_ns) ||
-                   thread_sentence_sum(profile).unexplained_ns < 0
+                   profile_threads_sum(profile).unexplained_ns < 0
                ? ""
                : "at least ";
 }
@@ -77,7 +76,7 @@ static size_t unread_count(const struct profile *profile)
 
 void doubts_threads_write_spent(FILE *file, const struct profile *profile)
 {
-    const struct thread_split sum = thread_sentence_sum(profile);
+    const struct thread_split sum = profile_threads_sum(profile);
     const char *at_least = doubts_threads_at_least(profile);
     int64_t unexplained_ns = 0;
     const bool is_explained = are_explained(profile, &unexplained_ns);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sums the books of the threads that are selected (docs/books.md#threads). They are no estimate,
- * whatever was sampled: so the sum says how much CPU time, which most views show, is of all, and
- * for how much of the waits the samples stand. doubts_threads.c knows where they are not whole. A
- * thread is ready after it was preempted, which is an event; after it was woken, which is the end
- * of a wait of off-cpu; and after its start, which is in no event. Only the sum has the last two
- * apart from the first.
+ * Writes the sum of the books of the threads that are selected (docs/books.md#threads). They are no
+ * estimate, whatever was sampled: so the sum says how much CPU time, which most views show, is of
+ * all, and for how much of the waits the samples stand. doubts_threads.c knows where they are not
+ * whole. A thread is ready after it was preempted, which is an event; after it was woken, which is
+ * the end of a wait of off-cpu; and after its start, which is in no event. Only the sum has the
+ * last two apart from the first.
  */
 #include "thread_sentence.h"
 
@@ -27,15 +27,6 @@
 #define MUCH_PERCENT   5  /* of the time of a view */
 #define READY_PERCENT  10 /* of the time for which threads had a CPU, or wanted one */
 
-struct thread_split thread_sentence_sum(const struct profile *profile)
-{
-    struct thread_split sum = {0};
-    for (size_t i = 0; i < profile->thread_count; i++) {
-        thread_split_add(&sum, &profile->threads[i].times);
-    }
-    return sum;
-}
-
 /* ", ready 2.096 s (25.4 %)" */
 static void write_part(FILE *file, const char *before, const char *state, int64_t time_ns,
                        const struct thread_split *sum)
@@ -48,7 +39,7 @@ static void write_part(FILE *file, const char *before, const char *state, int64_
 
 void thread_sentence_write(FILE *file, const struct profile *profile)
 {
-    const struct thread_split sum = thread_sentence_sum(profile);
+    const struct thread_split sum = profile_threads_sum(profile);
     (void)fprintf(file, "Time of %zu thread%s:", profile->thread_count,
                   profile->thread_count == 1 ? "" : "s");
     write_part(file, " ", "running", sum.running_ns, &sum);
@@ -176,7 +167,7 @@ static bool has_unsampled_preemptions(const struct profile *profile)
 
 void thread_sentence_print(const struct page *page, const struct profile *profile, const char *path)
 {
-    const struct thread_split sum = thread_sentence_sum(profile);
+    const struct thread_split sum = profile_threads_sum(profile);
     struct page_text text;
     if (profile->thread_count == 0 || !page_text_begin(&text)) {
         return;
@@ -298,7 +289,7 @@ static bool write_woken_part(FILE *file, const struct profile *profile,
 void thread_sentence_print_ready(const struct page *page, const struct profile *profile,
                                  const char *path)
 {
-    const struct thread_split sum = thread_sentence_sum(profile);
+    const struct thread_split sum = profile_threads_sum(profile);
     const bool is_preempted = strcmp(profile->event.name, PROFILE_EVENT_PREEMPTED) == 0;
     struct page_text text;
     if (profile->thread_count == 0 || sum.ready_ns <= 0 || !page_text_begin(&text)) {
@@ -323,7 +314,7 @@ void thread_sentence_print_ready(const struct page *page, const struct profile *
 
 void thread_sentence_print_exact(const struct page *page, const struct profile *profile)
 {
-    const struct thread_split sum = thread_sentence_sum(profile);
+    const struct thread_split sum = profile_threads_sum(profile);
     const bool is_preempted = strcmp(profile->event.name, PROFILE_EVENT_PREEMPTED) == 0;
     const int64_t exact_ns = is_preempted ? sum.ready_ns : sum.blocked_ns;
     int64_t short_ns = 0;
@@ -365,7 +356,7 @@ void thread_sentence_print_json_times(struct json_out *out, const struct thread_
 
 void thread_sentence_print_json_sum(struct json_out *out, const struct profile *profile)
 {
-    const struct thread_split sum = thread_sentence_sum(profile);
+    const struct thread_split sum = profile_threads_sum(profile);
     if (profile->thread_count > 0) {
         json_out_begin(out, "threads", '{');
         json_out_u64(out, "count", profile->thread_count);

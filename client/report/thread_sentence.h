@@ -13,7 +13,6 @@
 
 struct json_out;
 
-struct thread_split thread_sentence_sum(const struct profile *profile);
 /* "Time of 4 threads: running 1.642 s (19.9 %), ready ..." */
 void thread_sentence_write(FILE *file, const struct profile *profile);
 /* The sentence, and a command that shows the waits of the recording at `path` (NULL: there is no

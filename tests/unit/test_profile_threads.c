@@ -246,7 +246,7 @@ TEST(knows_how_long_threads_were_preempted)
         cleanup_(profile_freep) struct profile *profile = load_waits(events[i], "{}");
         assert_int_equal(find(profile, 7)->times.preempted_ns, S / 2);
         assert_int_equal(find(profile, 8)->times.preempted_ns, 0);
-        assert_int_equal(thread_sentence_sum(profile).preempted_ns, S / 2);
+        assert_int_equal(profile_threads_sum(profile).preempted_ns, S / 2);
         assert_true(wait_sums_are_whole(profile, &find(profile, 7)->task));
         assert_false(wait_sums_are_whole(profile, &find(profile, 8)->task));
     }

@@ -300,6 +300,9 @@ static inline uint64_t profile_total(const struct profile *profile)
     return profile->values == NULL ? profile->sample_count : profile->value_total;
 }
 
+/* The times of all threads together. */
+struct thread_split profile_threads_sum(const struct profile *profile);
+
 /* What makes names readable; borrowed. */
 struct demangler *profile_demangler(struct profile *profile);
 
