@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The command line: finds the verb and runs it. A new verb is a file verb_<verb>.c, a line of
- * the table below, and a page man/profctl-<verb>.1.in. `--complete WORD...` is what the shells'
+ * The command line: finds the verb and runs it. A new verb is a file verb_<verb>.c, a line in
+ * verbs.h, and a page man/profctl-<verb>.1.in. `--complete WORD...` is what the shells'
  * completions ask. With an argument of its own it is the child that parses debugging information,
  * which shares nothing with profctl but the program.
  */
@@ -18,31 +18,13 @@
 
 static int verb_help(int argc, char **argv);
 
+#define VERB_ROW(name, summary) {#name, summary, verb_##name},
 static const struct verb {
     const char *name;
     const char *summary;
     int (*run)(int argc, char **argv);
-} verbs[] = {
-    {"record", "record what the CPUs do into a file", verb_record},
-    {"start", "begin a session that goes on by itself", verb_start},
-    {"stop", "end the sampling of a session", verb_stop},
-    {"read", "fetch what a session has recorded into a file", verb_read},
-    {"close", "end a session", verb_close},
-    {"top", "show where the time goes now", verb_top},
-    {"report", "show where the time of a recording went", verb_report},
-    {"diff", "show what grew and shrank between recordings", verb_diff},
-    {"export", "convert a recording for another program", verb_export},
-    {"flamegraph", "draw a recording as a page for the browser", verb_flamegraph},
-    {"merge", "make one of several hosts' recordings", verb_merge},
-    {"push", "send recordings to a store", verb_push},
-    {"view", "show a recording in a viewer in the browser", verb_view},
-    {"dump", "print the records of a recording", verb_dump},
-    {"status", "show what the daemon is doing", verb_status},
-    {"events", "list the events that record -e can count", verb_events},
-    {"check", "check a session config", verb_check},
-    {"doctor", "say why profiling does not work well here", verb_doctor},
-    {"help", "explain a verb", verb_help},
-};
+} verbs[] = {VERBS(VERB_ROW) VERB_ROW(help, "explain a verb")};
+#undef VERB_ROW
 
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
