@@ -17,6 +17,7 @@
 #include "standard_streams.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #define WORKER_FD            3
+#define DESCRIPTORS_EXPECTED 4096
 #define MMAP_THRESHOLD_BYTES (128 * 1024) /* what it is at first */
 
 enum {
@@ -70,15 +72,20 @@ struct arguments {
     bool is_check;
 };
 
-/* The rings, the files being opened and the peers need more descriptors than the usual soft limit.
+/*
+ * The rings, the files being opened and the peers need more descriptors than the usual soft limit.
+ * The kernel's table has room for most of them from now on. It would grow as they come, and a
+ * thread that makes it grow, as the collector may, waits until no CPU uses the old one.
  */
-static void raise_descriptor_limit(void)
+static void make_room_for_descriptors(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
+    int last_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_EXPECTED - 1);
+    close_fd(last_fd);
 }
 
 /* The socket of the service manager, if it is one that can be served: 1, 0 for none, or -errno. */
@@ -258,7 +265,7 @@ static int run(const struct arguments *arguments)
     /* malloc_trim() gives back what is free in a thread's arena, but for its end; that is free()'s.
      * A small block there that waits in a list of its own, not yet free, would keep all below. */
     (void)mallopt(M_MXFAST, 0);
-    raise_descriptor_limit();
+    make_room_for_descriptors();
 
     struct daemon_params params = {.config = &config};
     params.listen_fd = obtain_socket(arguments->socket_path, &params.address);

@@ -278,6 +278,9 @@ int opener_fd(const struct opener *opener)
 
 int opener_submit(struct opener *opener, const struct opener_request *request)
 {
+    if (request->source != MODULE_DEBUG) {
+        spent_memory_free(&opener->queue.spent);
+    }
     struct job *job = job_new(request);
     if (job == NULL) {
         return -ENOMEM;
@@ -285,7 +288,7 @@ int opener_submit(struct opener *opener, const struct opener_request *request)
     uint64_t weight = job_weight(job);
     if (atomic_fetch_add(&opener->incoming_weight, weight) + weight > OPENER_REQUESTS_MAX) {
         atomic_fetch_sub(&opener->incoming_weight, weight);
-        job_free(job);
+        free(job);
         return -EAGAIN;
     }
     job->next = atomic_load(&opener->incoming);
@@ -368,7 +371,7 @@ bool opener_next(struct opener *opener, struct opener_answer *ret)
     if (opener->refused.first != NULL) {
         struct job *job = job_list_take(&opener->refused);
         *ret = job->answer;
-        job_free(job);
+        free(job);
         found = true;
     } else if (opener->done.first != NULL) {
         struct job *job = job_list_take(&opener->done);

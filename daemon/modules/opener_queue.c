@@ -54,15 +54,6 @@ struct job *job_list_take(struct job_list *list)
     return job;
 }
 
-struct job *job_free(struct job *job)
-{
-    if (job != NULL) {
-        free((void *)(uintptr_t)job->query.path);
-        free(job);
-    }
-    return NULL;
-}
-
 /* The uid that a request is charged to: that of the process or, after its exit, of its parent. */
 static uid_t uid_of(const struct module_query *query)
 {
@@ -93,7 +84,8 @@ static enum job_kind kind_of(enum module_source source)
 
 struct job *job_new(const struct opener_request *request)
 {
-    struct job *job = calloc(1, sizeof *job);
+    size_t path_bytes = request->query == NULL ? 0 : strlen(request->query->path) + 1;
+    struct job *job = calloc(1, sizeof *job + path_bytes);
     if (job == NULL) {
         return NULL;
     }
@@ -104,11 +96,8 @@ struct job *job_new(const struct opener_request *request)
     job->answer.file.fd = -1;
     if (request->query != NULL) {
         job->query = *request->query;
-        job->query.path = strdup(request->query->path);
+        job->query.path = memcpy(job->path, request->query->path, path_bytes);
         job->answer.uid = request->source == MODULE_DEBUG ? OPENER_OWN_UID : uid_of(request->query);
-        if (job->query.path == NULL) {
-            return job_free(job);
-        }
     }
     return job;
 }
@@ -169,12 +158,13 @@ static void drop_user(struct opener_queue *queue, struct opener_user *user)
 static void free_jobs(struct job_list *list)
 {
     while (list->first != NULL) {
-        job_free(job_list_take(list));
+        free(job_list_take(list));
     }
 }
 
 void opener_queue_done(struct opener_queue *queue)
 {
+    spent_memory_free(&queue->spent);
     while (queue->turn != NULL) {
         struct opener_user *user = queue->turn;
         for (size_t i = 0; i < MODULE_URGENCIES; i++) {
@@ -351,8 +341,13 @@ void opener_queue_answered(struct opener_queue *queue, struct job *job)
 
 void opener_queue_forget(struct opener_queue *queue, struct job *job)
 {
+    bool is_of_main = job->is_discarded || job->answer.source == MODULE_DEBUG;
     drop_user(queue, job->user);
-    job_free(job);
+    if (is_of_main) {
+        free(job);
+    } else {
+        spent_memory_add(&queue->spent, job);
+    }
 }
 
 void opener_queue_release(struct opener_queue *queue, int fd, uid_t uid)

@@ -3,11 +3,12 @@
 
 /*
  * What waits for the opener's threads, by the uid that it is for, and whose turn it is. Only
- * opener.c includes this, and holds its lock around every call but those of job_new(), job_free()
- * and job_weight().
+ * opener.c includes this, and holds its lock around every call but those of job_new() and
+ * job_weight().
  */
 
 #include "opener.h"
+#include "spent_memory.h"
 
 #define OPENER_BUCKETS 256
 
@@ -27,7 +28,7 @@ struct job {
     enum job_kind kind;
     enum module_urgency urgency;
     struct opener_user *user;
-    struct module_query query; /* its path is owned */
+    struct module_query query; /* its path is that at the end */
     bool is_discarded;         /* nothing that was opened here */
     bool is_careful;           /* to be done without anything that may hang */
     struct module_place place; /* that may be hanging; its device is 0: not known yet */
@@ -35,6 +36,7 @@ struct job {
     uint64_t process_start_ns; /* which began then, */
     bool is_remembered;        /* and is in hung_processes.h */
     struct opener_answer answer;
+    char path[];
 };
 
 /* Begins as zero bytes. */
@@ -48,15 +50,15 @@ struct opener_queue {
     struct opener_user *turn; /* of a ring of all users; NULL: there are none */
     uint64_t weight;          /* of the requests that are not answered */
     uint32_t file_count;
+    struct spent_memory spent; /* of the thread that submits what the collector wants */
 };
 
 void job_list_append(struct job_list *list, struct job *job);
 /* The first job; there is one. */
 struct job *job_list_take(struct job_list *list);
 
-/* Copies the request and finds out whose it is. NULL: no memory. */
+/* Copies the request and finds out whose it is. Returned (free()); NULL: no memory. */
 struct job *job_new(const struct opener_request *request);
-struct job *job_free(struct job *job);
 /* As how many requests it counts. */
 uint64_t job_weight(const struct job *job);
 

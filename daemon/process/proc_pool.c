@@ -23,6 +23,7 @@
 #include "proc_cgroups.h"
 #include "process_owner.h"
 #include "quota.h"
+#include "spent_memory.h"
 #include "thread_pool.h"
 #include "threads.h"
 
@@ -79,6 +80,7 @@ struct proc_pool {
     struct queue queues[PROC_URGENCIES];
     struct queue done;
     size_t done_bytes;
+    struct spent_memory spent; /* requests, of the thread that asks */
     /* The threads' time that accounts have had; any other account has had `used_least_ns`. */
     struct {
         uint32_t account;
@@ -298,7 +300,7 @@ static void finish(void *owner, size_t number, bool was_given_up)
     }
     if (reading != NULL) {
         reader->counts.counters.proc_unread += reading->cut || reading->scan.mappings_missing;
-        free(failed);
+        spent_memory_add(&reader->spent, failed);
     } else {
         reading = failed;
     }
@@ -364,7 +366,9 @@ static void leave(void *owner, size_t number)
  * freed since would stay. */
 static void free_pool(void *owner)
 {
-    free(owner);
+    struct proc_pool *reader = owner;
+    spent_memory_free(&reader->spent);
+    free(reader);
     (void)malloc_trim(0);
 }
 
@@ -468,6 +472,7 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
     struct queue *queue = &reader->queues[urgency];
     /* Of times the pid only says where they begin. */
     const uint32_t account = pid == 0 || part == PROC_PART_TIMES ? 0 : process_owner(pid);
+    spent_memory_free(&reader->spent);
     if (part == PROC_PART_COMMAND && !may_be_covered(&reader->commands, account)) {
         return -EAGAIN;
     }

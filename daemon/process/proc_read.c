@@ -24,6 +24,7 @@
 #include "grow.h"
 #include "proc_map.h"
 #include "proc_parse.h"
+#include "spent_memory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -61,6 +62,8 @@ struct proc_read {
     size_t time_capacity;
 };
 
+static struct spent_memory spent; /* readings that were used */
+
 struct proc_read *proc_read_new(void)
 {
     struct proc_read *scan = calloc(1, sizeof *scan);
@@ -83,6 +86,7 @@ struct proc_read *proc_read_free(struct proc_read *scan)
         free(scan->pids);
         free(scan->times);
         free(scan);
+        spent_memory_free(&spent);
     }
     return NULL;
 }
@@ -629,6 +633,7 @@ struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_re
         .urgency = request->urgency,
         .scan = {.pid = request->pid, .begin_ns = clock_ns(CLOCK_BOOTTIME)},
     };
+    spent_memory_free(&spent);
     scan->maps.cut = false;
     scan->cgroups.size = 0;
     int r = -ESRCH;
@@ -669,4 +674,9 @@ struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int u
         };
     }
     return reading;
+}
+
+void proc_reading_free(struct proc_reading *reading)
+{
+    spent_memory_add(&spent, reading);
 }

@@ -482,7 +482,7 @@ static void end_telling(struct proc_feed *readings, struct proc_reading *reading
         remember(readings, reading);
     }
     readings->waiting_bytes -= reading->bytes;
-    free(reading);
+    proc_reading_free(reading);
 }
 
 /* Merges the readings whose end the sideband has reached. */
@@ -530,7 +530,7 @@ static void take_process(struct proc_feed *readings, struct proc_reading *readin
         count_reread(readings, reading->scan.pid, true);
     }
     if (reading->part == PROC_PART_IDENTITY || reading->error != 0) {
-        free(reading);
+        proc_reading_free(reading);
     } else {
         append(known ? &readings->waiting : &readings->telling, reading);
         readings->waiting_bytes += reading->bytes;
@@ -548,7 +548,7 @@ bool proc_feed_apply(struct proc_feed *readings, uint64_t reached_ns)
             take_list(readings, reading);
         } else if (reading->part == PROC_PART_CGROUPS) {
             cgroup_feed_take(readings->cgroups, reading);
-            free(reading);
+            proc_reading_free(reading);
         } else if (reading->part == PROC_PART_TIMES) {
             readings->on_times(reading, readings->times_userdata);
         } else {

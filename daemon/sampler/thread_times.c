@@ -61,7 +61,7 @@ static void take_reading(struct proc_reading *reading, void *userdata)
     if (is_wanted) {
         keep_reading(times, reading);
     } else {
-        free(reading);
+        proc_reading_free(reading);
     }
     times->has_all = is_wanted && next_pid == 0 && !times->has_failed && times->read_count > 0;
     if (times->is_due) {
@@ -83,7 +83,7 @@ static void drop_reading(struct thread_times *times)
     times->first = reading->next;
     times->last = reading->next == NULL ? NULL : times->last;
     times->taken_count = 0;
-    free(reading);
+    proc_reading_free(reading);
 }
 
 static void drop_all(struct thread_times *times)

@@ -78,9 +78,14 @@ struct proc_read *proc_read_free(struct proc_read *scan);
 typedef bool (*proc_read_guard_fn)(int32_t pid, uint64_t start_time_ns, uint32_t account,
                                    void *userdata);
 
-/* Returned; NULL when there is no memory. Mappings that we have no right to read are left out. */
+/* Returned (proc_reading_free()); NULL when there is no memory. Mappings that we have no right to
+ * read are left out. */
 struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_request *request,
                                     proc_read_guard_fn guard, void *userdata);
 
 /* A reading that has failed, with -ENOMEM and as of now. Returned; NULL when there is no memory. */
 struct proc_reading *proc_reading_failed(enum proc_part part, int32_t pid, int urgency);
+
+/* Leaves a reading (taken) to the next thread that reads, since it was allocated there. Waits for
+ * nothing. */
+void proc_reading_free(struct proc_reading *reading);
