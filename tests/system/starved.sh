@@ -27,7 +27,7 @@ table_size() {
 watch_cpus
 start_daemon
 size=$(table_size)
-for _ in $(seq $(($(nproc) * 15))); do
+for _ in $(seq $(($(nproc) * 30))); do
     run_in_background "$WORKLOADS/busy" --seconds $((SECONDS_RECORDED + 20))
 done
 for _ in $(seq $(($(nproc) * 3))); do
