@@ -8,6 +8,8 @@
  * A profiler must see: main -> alternate -> the two functions, 3 : 2, nearly nothing elsewhere. (A
  * leaf has no frame of its own, so a frame-pointer chain misses alternate; call-frame information
  * has it.)
+ * With --rest N it sleeps after each turn, N times as long as that took: what is to be there to be
+ * recorded, and need not take a whole CPU.
  * Prints at its end the CPU time that it measured in each, as `name nanoseconds`.
  */
 #include "workload.h"
@@ -23,7 +25,7 @@ static WORKLOAD_NOINLINE uint64_t spin_two_fifths(uint64_t part_iterations)
 }
 
 /* Adds up the CPU time of both, in the order of their definition. */
-static WORKLOAD_NOINLINE void alternate(uint64_t deadline_ns, uint64_t ret_cpu_ns[2])
+static WORKLOAD_NOINLINE void alternate(uint64_t deadline_ns, unsigned rest, uint64_t ret_cpu_ns[2])
 {
     uint32_t random = 1;
     while (!workload_time_is_up(deadline_ns)) {
@@ -34,8 +36,10 @@ static WORKLOAD_NOINLINE void alternate(uint64_t deadline_ns, uint64_t ret_cpu_n
         (void)spin_three_fifths(part_iterations);
         uint64_t between_ns = workload_cpu_ns();
         (void)spin_two_fifths(part_iterations);
+        uint64_t ended_ns = workload_cpu_ns();
         ret_cpu_ns[0] += between_ns - began_ns;
-        ret_cpu_ns[1] += workload_cpu_ns() - between_ns;
+        ret_cpu_ns[1] += ended_ns - between_ns;
+        workload_rest(rest, ended_ns - began_ns);
     }
 }
 
@@ -43,7 +47,7 @@ int main(int argc, char **argv)
 {
     struct workload_options options = workload_options(argc, argv, 5);
     uint64_t cpu_ns[2] = {0, 0};
-    alternate(workload_deadline_ns(options.seconds), cpu_ns);
+    alternate(workload_deadline_ns(options.seconds), options.rest, cpu_ns);
     workload_tell("spin_three_fifths", cpu_ns[0]);
     workload_tell("spin_two_fifths", cpu_ns[1]);
     return 0;

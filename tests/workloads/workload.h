@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the workloads share: two options, one loop, one clock. A workload is the profiled, not the
+ * What the workloads share: their options, one loop, one clock. A workload is the profiled, not the
  * tested: it is built with -O1 and frame pointers, without sanitizers and without inlining, and its
  * function names are what a profile of it must show.
  */
@@ -24,9 +24,11 @@
 struct workload_options {
     double seconds;
     int cpu; /* -1: any */
+    unsigned rest;
 };
 
-/* Takes --seconds S and --cpu N, pins the process, and ends the program on anything else. */
+/* Takes --seconds S, --cpu N, and --rest N of a program that calls workload_rest(); pins the
+ * process, and ends the program on anything else. */
 static inline struct workload_options workload_options(int argc, char **argv, double seconds)
 {
     struct workload_options options = {.seconds = seconds, .cpu = -1};
@@ -36,9 +38,11 @@ static inline struct workload_options workload_options(int argc, char **argv, do
             options.seconds = strtod(argv[i + 1], &end);
         } else if (i + 1 < argc && strcmp(argv[i], "--cpu") == 0) {
             options.cpu = (int)strtol(argv[i + 1], &end, 10);
+        } else if (i + 1 < argc && strcmp(argv[i], "--rest") == 0) {
+            options.rest = (unsigned)strtoul(argv[i + 1], &end, 10);
         }
         if (end == NULL || end == argv[i + 1] || *end != '\0') {
-            (void)fprintf(stderr, "usage: %s [--seconds S] [--cpu N]\n", argv[0]);
+            (void)fprintf(stderr, "usage: %s [--seconds S] [--cpu N] [--rest N]\n", argv[0]);
             exit(2);
         }
     }
@@ -75,6 +79,19 @@ static inline uint64_t workload_deadline_ns(double seconds)
 static inline bool workload_time_is_up(uint64_t deadline_ns)
 {
     return workload_clock_ns(CLOCK_MONOTONIC) >= deadline_ns;
+}
+
+/* After so much work a program sleeps `rest` times as long, so that it leaves its CPU to others. */
+static inline void workload_rest(unsigned rest, uint64_t worked_ns)
+{
+    uint64_t sleep_ns = rest * worked_ns;
+    struct timespec sleep = {
+        .tv_sec = (time_t)(sleep_ns / 1000000000),
+        .tv_nsec = (long)(sleep_ns % 1000000000),
+    };
+    if (rest > 0) {
+        (void)nanosleep(&sleep, NULL);
+    }
 }
 
 /*
