@@ -16,7 +16,7 @@ ln -s "$RELEASE_DIR" "$ready/build/release"
 ln -s "$SOURCE_DIR/config" "$ready/config"
 cp "$WORKLOADS/busy" "$ready/cc1plus"
 printf 'all:\n\t./cc1plus --seconds 0.3\n' >"$ready/Makefile"
-run_in_background nice -n 10 "$ready/cc1plus" --seconds 280 >"$WORK/load.out"
+run_in_background "$ready/cc1plus" --seconds 280 --rest 6 >"$WORK/load.out"
 
 # record NAME COMMAND...
 record() {
