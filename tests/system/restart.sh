@@ -7,7 +7,10 @@
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
+# It fills the buffer, and stands still until then.
 run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+kill -STOP "$BACKGROUND_PID"
 
 PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$daemon_pid" "$BACKGROUND_PID" <<'PYTHON' || fail "a restart or a late reader goes wrong"
 import os, signal, sys, threading, time
@@ -81,6 +84,7 @@ print("start after stop:", len(recorded), "bytes")
 
 sampler.call("Create", config={"frequency_hz": 20000, "buffer_kib_per_cpu": 256})
 sampler.call("Start")
+os.kill(spins, signal.SIGCONT)
 time.sleep(1.5)
 sampler.call("Stop")
 os.kill(spins, signal.SIGKILL)
