@@ -9,7 +9,7 @@
 require_perf
 use_build release
 start_daemon
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
 
 # check_groups NAME FILE...: what the oracle tells goes to NAME.json; profctl agrees with it.
 check_groups() {
