@@ -50,7 +50,7 @@ mkdir "$WORK/bin"
 ln -s "$prefix/sbin/cpu-profilerd" "$WORK/bin/"
 BIN=$WORK/bin
 start_daemon
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 1 >/dev/null
 for example in "$WORK/record_second" "python3 $SOURCE_DIR/client/examples/record_second.py"; do
     # shellcheck disable=SC2086
     $example "$WORK/second.fxt" >"$WORK/out" 2>&1 || fail "$example: $(cat "$WORK/out")"
