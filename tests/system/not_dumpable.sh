@@ -16,7 +16,7 @@ dumpable() {
 run_in_background sleep 600
 [ "$(dumpable "$BACKGROUND_PID")" = 1 ] || skip "gdb cannot look into a program here"
 start_daemon
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 4 >/dev/null
 profctl start -F 99 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 # A worker that has just been started is root until it has given that up, and each is replaced after some files.
 worker() {
