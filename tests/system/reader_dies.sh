@@ -8,7 +8,7 @@
 require_perf
 use_build release
 start_daemon
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
 
 # samples FILE: a line each, sorted, since a later Read has more of the first CPU before the others.
 samples() {
