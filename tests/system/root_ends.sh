@@ -8,7 +8,7 @@
 require_perf
 use_build release
 [ "$(id -u)" -eq 0 ] || skip "being other users takes root"
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
 
 member=4711 other=4811 group=4712 client_PID=
 mkdir "$WORK/for_others"
