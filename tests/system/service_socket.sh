@@ -17,7 +17,7 @@ activate() {
     wait_until 5 grep -q 'Listening on' "$WORK/log" || fail "systemd-socket-activate: $(cat "$WORK/log")"
 }
 
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 4 >/dev/null
 activate -l "$CPU_PROFILERD_SOCKET" "$BIN/cpu-profilerd" --idle-exit-s 2
 grep -q cpu-profilerd "/proc/$activated/comm" && fail "the daemon runs before anybody wants it"
 profctl record --native -d 1 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 &
