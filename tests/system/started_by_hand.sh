@@ -49,7 +49,7 @@ wait_until 10 another_worker || fail "there is no other worker"
 [ ! -e "$WORK/executed" ] || fail "the file that has the daemon's name now was executed"
 [ "$(cat "/proc/$worker/oom_score_adj")" = 1000 ] || fail "the next worker's oom_score_adj is not 1000"
 
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
 profctl record --native -F 999 -d 3 -o "$WORK/p.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 profctl report --json -n 0 "$WORK/p.fxt" >"$WORK/p.json" || fail "report"
 expect_json "$WORK/p.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "the busy program has no names"
