@@ -9,7 +9,7 @@ require_perf
 start_daemon
 chmod 666 "$CPU_PROFILERD_SOCKET" # for the other users
 chmod 755 "$WORK"
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 120 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 120 --rest 3 >/dev/null
 
 python3 "${0%/*}/sampler_api.py" "$CPU_PROFILERD_SOCKET" "$daemon_pid" || fail "the interface breaks a rule"
 for event in "created for pid [0-9]* uid $(id -u)" "attached to by pid [0-9]* uid $(id -u)" "stopped by max_duration"; do
