@@ -20,7 +20,7 @@ profctl record -F 2000 -o "$WORK/command.fxt" -- "$WORKLOADS/forker" --seconds 1
 profctl record -F 2000 --native -o "$WORK/native.fxt" -- "$WORKLOADS/busy" --seconds 0.5 >/dev/null 2>&1 || fail "record --native"
 decode recorded "$BIN/profctl" "$WORK/command.fxt"
 
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 60 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 60 --rest 3 >/dev/null
 profctl start -F 2000 -p "$BACKGROUND_PID" >/dev/null || fail "start"
 sleep 1
 profctl read -o "$WORK/pieces.fxt" >/dev/null || fail "read"
