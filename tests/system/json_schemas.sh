@@ -7,7 +7,7 @@
 use_build release
 require_perf
 start_daemon
-run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 60 --rest 3 >/dev/null
 
 # said VERB [ARGUMENT...]: adds what the verb prints, and its messages, each line with what it is.
 said() {
