@@ -19,7 +19,7 @@ chmod +x "$WORK/bin/cpu-profilerd"
 daemon_start "$WORK/bin" "$WORK" || fail "the daemon did not start under valgrind"
 
 # Its files alone are wanted: each worker takes seconds to start here, and files of several authors take several.
-run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
 profctl record --native --no-kernel -F 999 -d 3 -p "$BACKGROUND_PID" -o "$WORK/valgrind.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 profctl report --json -n 0 "$WORK/valgrind.fxt" >"$WORK/report.json" || fail "report failed"
 expect_json "$WORK/report.json" "[r for r in d['rows'] if r['name'] == 'spin_three_fifths']" "the busy program has no names"
