@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 at_once attached detached unread twice
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
 
 now_ms() {
     date +%s%3N
