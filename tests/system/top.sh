@@ -68,19 +68,9 @@ top_is_gone() {
 }
 
 # A program that is busy for a fifth of the time, so that the test is cheap.
-"$WORKLOADS/busy" --seconds 600 >/dev/null &
+"$WORKLOADS/busy" --seconds 600 --rest 4 >/dev/null &
 busy=$!
 background_pids+=("$busy")
-mkfifo "$WORK/never"
-be_busy() {
-    exec 3<>"$WORK/never" # nothing ever comes: to read from it is to sleep, without a program
-    while kill -CONT "$busy"; do
-        read -rt 0.04 <&3
-        kill -STOP "$busy"
-        read -rt 0.16 <&3
-    done
-}
-run_in_background be_busy 2>/dev/null
 start_napper() {
     "$WORKLOADS/napper" 4000 36000 --seconds 600 >/dev/null &
     napper=$!
