@@ -44,7 +44,7 @@ echo '{"max_duration_s": 2}' >"$WORK/session.json"
 refused 1 "max_duration_s: is above the administrator's limit; at most 1 is allowed" profctl record --config "$WORK/session.json" -o "$WORK/p.fxt"
 
 # Defaults give way, and an attached session has an end too.
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 3 >/dev/null
 timeout 15 profctl record --native -d 12 -o "$WORK/p.fxt" >"$WORK/out" 2>&1 || fail "record: $(cat "$WORK/out")"
 grep -q '^profctl: note: stacks of the kernel are not recorded, since the administrator does not allow them' "$WORK/out" ||
     fail "record does not say that it goes without kernel stacks: $(cat "$WORK/out")"
