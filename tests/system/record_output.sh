@@ -8,7 +8,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
-run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 9 >/dev/null
 busy=$BACKGROUND_PID
 run_in_background sleep 600
 idle=$BACKGROUND_PID
@@ -16,6 +16,8 @@ idle=$BACKGROUND_PID
 # The program has run for 200 ms in each recording, by the kernel's count in 10 ms: so many ticks of 1.002 ms were its own,
 # and each of them has a sample, or is where the books say that it went.
 mkfifo "$WORK/pipe"
+run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 >/dev/null
+spinning=$BACKGROUND_PID
 for path in - /dev/stdout /dev/fd/1; do
     # shellcheck disable=SC2016 # for the shell inside, which waits for the other end of the pipe
     run_in_background sh -c 'exec profctl report --json - <"$0"' "$WORK/pipe" >"$WORK/report.json"
@@ -23,7 +25,7 @@ for path in - /dev/stdout /dev/fd/1; do
     run_in_background profctl record -o "$path" >"$WORK/pipe" 2>"$WORK/err"
     recorder=$BACKGROUND_PID
     wait_until 10 session_runs || fail "record -o $path records nothing: $(cat "$WORK/err")"
-    expect_run 200 "$busy"
+    expect_run 200 "$spinning"
     kill -TERM "$recorder"
     wait "$recorder" || fail "record -o $path: $(cat "$WORK/err")"
     wait "$reader" || fail "record -o $path: report fails"
@@ -33,6 +35,8 @@ for path in - /dev/stdout /dev/fd/1; do
         "record -o $path: too few samples"
     grep -q 'samples in' "$WORK/err" || fail "record -o $path: no summary on standard error"
 done
+kill -KILL "$spinning"
+wait "$spinning" 2>/dev/null
 
 # A recording of processes and threads ends when the last of them has ended.
 run_in_background "$WORKLOADS/busy" --seconds 280 >/dev/null
