@@ -35,12 +35,12 @@ has_names() {
 declare -A task_of # each label's "PID/task/TID"
 spinning=()        # pids
 
-# spin LABEL COMMAND...: a program that spins under a name of its own, with all its threads among the tasks. All
+# spin LABEL COMMAND...: a program that works under a name of its own, with all its threads among the tasks. All
 # of them together must leave the CPUs to the recorder, and stand still while nothing is recorded.
 spin() {
     local label=$1 tid name
     shift
-    run_in_background nice -n 10 "$@" --seconds 250 >/dev/null
+    run_in_background nice -n 10 "$@" --seconds 250 --rest 4 >/dev/null
     wait_until 10 has_names "$label" || fail "filter_$label does not begin: $(cat "/proc/$BACKGROUND_PID/task"/*/comm)"
     for tid in "/proc/$BACKGROUND_PID/task"/*; do
         read -r name <"$tid/comm"
@@ -61,12 +61,12 @@ read_cpu_ns() {
     read -r CPU_NS _ <"/proc/${task_of[$1]}/schedstat"
 }
 
-# tasks_have_run LABEL=NS...: each has run for 0.1 s since it had run for NS: some 100 ticks, of which the test asks for 5.
+# tasks_have_run LABEL=NS...: each has run for 50 ms since it had run for NS: some 50 ticks, of which the test asks for 5.
 tasks_have_run() {
     local entry
     for entry in "$@"; do
         read_cpu_ns "${entry%=*}"
-        [ "$CPU_NS" -gt $((${entry#*=} + 100000000)) ] || return 1
+        [ "$CPU_NS" -gt $((${entry#*=} + 50000000)) ] || return 1
     done
 }
 
@@ -161,7 +161,7 @@ if [ "$STORY" = tasks ]; then
     exec 4<>"$WORK/begin_child"
     kill -CONT "$other"
     # shellcheck disable=SC2016
-    run_in_background bash -c 'read -r <"$1"; "$0" --seconds 250; :' "$WORK/filter_wanted" "$WORK/begin_child" >/dev/null
+    run_in_background bash -c 'read -r <"$1"; "$0" --seconds 250 --rest 4; :' "$WORK/filter_wanted" "$WORK/begin_child" >/dev/null
     parent=$BACKGROUND_PID
     wait_until 10 grep -qx bash "/proc/$parent/comm" || fail "the shell does not begin"
     run_in_background profctl record --native -p "$parent" -o "$WORK/child.fxt" >"$WORK/out" 2>&1

@@ -5,7 +5,8 @@
  * bravo_spin() and charlie_spin(). The main thread waits.
  *
  * A profiler must see: each thread's name with its own function only, and stacks that end at the
- * thread's root, not at main. Prints the CPU time of each function as `name nanoseconds`.
+ * thread's root, not at main. With --rest N they sleep between turns, as that of busy.c. Prints the
+ * CPU time of each function as `name nanoseconds`.
  */
 #include "workload.h"
 
@@ -16,13 +17,16 @@ struct spinner {
     const char *function;
     void (*spin)(struct spinner *spinner);
     uint64_t deadline_ns;
+    unsigned rest;
     uint64_t cpu_ns;
     pthread_t id;
 };
 
 #define SPIN_UNTIL_DEADLINE(spinner)                                                               \
     while (!workload_time_is_up((spinner)->deadline_ns)) {                                         \
-        (void)workload_spin(100000);                                                               \
+        uint64_t began_ns = workload_cpu_ns();                                                     \
+        (void)workload_spin(1000000);                                                              \
+        workload_rest((spinner)->rest, workload_cpu_ns() - began_ns);                              \
     }                                                                                              \
     (spinner)->cpu_ns = workload_cpu_ns()
 
@@ -64,6 +68,7 @@ int main(int argc, char **argv)
 
     for (size_t i = 0; i < count; i++) {
         spinners[i].deadline_ns = workload_deadline_ns(options.seconds);
+        spinners[i].rest = options.rest;
         if (pthread_create(&spinners[i].id, NULL, start, &spinners[i]) != 0) {
             perror("cannot start a thread");
             return 1;
