@@ -5,14 +5,18 @@
 # sleeps, reads from a pipe and waits for a lock that another of its threads has, in functions of known names, and measures
 # that by its own clock; wait_names.py holds the waits of a recording against that. Of Go, what a goroutine waits for
 # without a system call is no function's, but the runtime's. Python before 3.12 has the interpreter's functions alone:
-# those are judged of it. A language that is not installed is left out; NAMED_PYTHON is a Python from 3.12 on.
+# those are judged of it. A language that is not installed is left out; NAMED_PYTHON is a Python from 3.12 on. The
+# languages are judged at one time, each with a daemon.
 . "${0%/*}/lib.sh"
 require_perf
+stories=(python)
+command -v go >/dev/null && stories+=(go)
+command -v java >/dev/null && command -v javac >/dev/null && stories+=(java)
+at_once "${stories[@]}"
 use_build release
 start_daemon
 
 echo '{"off_cpu": {"max_cost_percent": 100}}' >"$WORK/all.json" # whatever else runs, each switch is sampled
-judged=0
 
 # judge LANGUAGE TRUTH: a recording, against what its program has printed.
 judge() {
@@ -21,7 +25,6 @@ judge() {
     profctl export --format ndjson --event preempted "$WORK/p.fxt" >"$WORK/preempted.ndjson" 2>"$WORK/err" || : >"$WORK/preempted.ndjson"
     python3 "$SOURCE_DIR/tests/system/wait_names.py" "$1" "$2" "$WORK/off_cpu.ndjson" "$WORK/preempted.ndjson" 2>"$WORK/err" ||
         fail "$1: $(tail -n 2 "$WORK/err" | tr '\n' ' ')"
-    judged=$((judged + 1))
 }
 
 # judge_command LANGUAGE COMMAND...: one that prints when it is done.
@@ -33,21 +36,23 @@ judge_command() {
     judge "$language" "$WORK/truth"
 }
 
-if command -v go >/dev/null; then
+case $STORY in
+go)
     cp "$SOURCE_DIR/tests/system/wait_names.go" "$WORK/waits.go"
     (cd "$WORK" && GOCACHE=$WORK/cache GOFLAGS=-mod=mod GO111MODULE=off go build -o waits_go waits.go) || fail "go build"
     judge_command go "$WORK/waits_go" 3
-fi
-
-judge_command python /usr/bin/env python3 "$SOURCE_DIR/tests/system/wait_names_program.py" 0 3
-for python in ${NAMED_PYTHON:-} python3.14 python3.13 python3.12 python3; do
-    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
-    judge_command named_python "$python" "$SOURCE_DIR/tests/system/wait_names_program.py" 3 3
-    break
-done
-
-# Java is asked for its names, and writes them, before it measures: what is compiled by then stays where it is.
-if command -v java >/dev/null && command -v javac >/dev/null; then
+    ;;
+python)
+    judge_command python /usr/bin/env python3 "$SOURCE_DIR/tests/system/wait_names_program.py" 0 3
+    for python in ${NAMED_PYTHON:-} python3.14 python3.13 python3.12 python3; do
+        "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
+        judge_command named_python "$python" "$SOURCE_DIR/tests/system/wait_names_program.py" 3 3
+        break
+    done
+    [ ${#stories[@]} -gt 1 ] || skip "neither Go nor Java is installed"
+    ;;
+java)
+    # It is asked for its names, and writes them, before it measures: what is compiled by then stays where it is.
     javac -d "$WORK" "$SOURCE_DIR/tests/system/WaitNames.java" || fail "javac"
     mkfifo "$WORK/pipe"
     run_in_background java -Xcomp -XX:TieredStopAtLevel=1 -XX:+PreserveFramePointer \
@@ -68,5 +73,5 @@ if command -v java >/dev/null && command -v javac >/dev/null; then
     kill -INT "$recorder"
     wait "$recorder" || fail "record: $(cat "$WORK/out")"
     judge java "$WORK/truth"
-fi
-[ "$judged" -gt 1 ] || skip "neither Go nor Java is installed"
+    ;;
+esac
