@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits and books of threads in a recording, against what their program measured itself.
 
-off_cpu.py KIND SOURCE TRUTH DUMP: KIND and TRUTH are those of known_waits, SOURCE is where the books must come from,
-DUMP is `profctl dump --json` of a recording with off_cpu.
+off_cpu.py SOURCE DUMP FOLDER KIND...: SOURCE is where the books must come from, DUMP is `profctl dump --json` of a
+recording with off_cpu, and FOLDER/KIND.truth is what known_waits of each KIND has printed in it.
 """
 import sys
 
@@ -107,28 +107,34 @@ def judge_books(data, samples):
               f"{total['lost']} uncertain, {total['without_stack']} without a stack")
 
 
-def main():
-    kind, source = sys.argv[1:3]
-    functions, threads = read_truth(sys.argv[3])
-    samples, data, lines = read_dump(sys.argv[4])
-    lines = {line["tid"]: line for line in lines}
-    events = data["session"]["events"]
-    assert [(e["event"], e["unit"]) for e in events] == [("cpu-clock", "ns"), ("off-cpu", "ns"), ("preempted", "ns")], events
-    judge_books(data, samples)
+def judge_kind(kind, source, truth, samples, lines, steal, stop_ns, made_ns):
+    functions, threads = read_truth(truth)
     assert threads, "the program has told nothing"
-    # It is known to 10 ms of each CPU.
-    seen, steal = set(), data["books"]["total"]["steal_ns"]
-    print(f"the hypervisor took {ms(steal)} ms")
-    steal += TICK_NS * len(data["books"]["cpus"])
-    stop_ns = max(life_of(line)[1] for line in lines.values())
+    seen = set()
     for thread in threads:
         print(f"{kind}, {thread['name']} thread {thread['tid']}")
         judge_samples(kind, functions, thread, samples, steal)
         seen |= {name for name in WAITS_IN[kind] for s in samples
                  if s["tid"] == thread["tid"] and any(within(a, functions[name]) for a in s["stack"])}
-        judge_life(source, thread, lines[thread["tid"]], stop_ns, int(data["books"]["at_boot_ns"]))
+        judge_life(source, thread, lines[thread["tid"]], stop_ns, made_ns)
         judge_line(source, thread, lines[thread["tid"]], steal)
     assert seen == set(WAITS_IN[kind]), seen
+
+
+def main():
+    source, dump, folder, *kinds = sys.argv[1:]
+    samples, data, lines = read_dump(dump)
+    lines = {line["tid"]: line for line in lines}
+    events = data["session"]["events"]
+    assert [(e["event"], e["unit"]) for e in events] == [("cpu-clock", "ns"), ("off-cpu", "ns"), ("preempted", "ns")], events
+    judge_books(data, samples)
+    # It is known to 10 ms of each CPU.
+    steal = data["books"]["total"]["steal_ns"]
+    print(f"the hypervisor took {ms(steal)} ms")
+    steal += TICK_NS * len(data["books"]["cpus"])
+    stop_ns = max(life_of(line)[1] for line in lines.values())
+    for kind in kinds:
+        judge_kind(kind, source, f"{folder}/{kind}.truth", samples, lines, steal, stop_ns, int(data["books"]["at_boot_ns"]))
 
 
 main()

@@ -11,30 +11,32 @@ use_build release
 start_daemon
 
 echo '{"off_cpu": {"max_cost_percent": 100}}' >"$WORK/all.json" # whatever else runs, each switch is sampled
+# judge SOURCE KIND...: what each of the programs measured, against the recording.
+judge() {
+    profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
+    python3 "$SOURCE_DIR/tests/system/off_cpu.py" "$1" "$WORK/dump" "$WORK" "${@:2}" 2>"$WORK/err" ||
+        fail "${*:2}, by $1: $(tail -n 2 "$WORK/err" | tr '\n' ' ')"
+}
 # has_told COUNT: so many threads have told what they measured, and stand still.
 has_told() {
-    [ "$(grep -c '^thread' "$WORK/truth")" -ge "$1" ]
+    [ "$(cat "$WORK"/*.truth 2>/dev/null | grep -c '^thread')" -ge "$1" ]
 }
-declare -A threads=([nap]=1 [pipe]=2 [lock]=4 [share]=2 [disk]=1)
-# judge KIND SOURCE [ARGUMENT...]: known_waits for 3 s, in a recording that begins before it, and ends when it has told.
-judge() {
-    local kind=$1 source=$2 recorder
-    shift 2
-    echo "== $kind, by $source"
-    run_in_background profctl record --native --config "$WORK/all.json" -o "$WORK/p.fxt" -- "$WORKLOADS/known_waits" "$kind" 3 "$@" >"$WORK/truth" 2>"$WORK/out"
-    recorder=$BACKGROUND_PID
-    if [ "$source" = schedstat ]; then
-        wait_until 60 has_told "${threads[$kind]}" || fail "$kind: the program tells nothing: $(cat "$WORK/out")"
-        kill -TERM "$recorder"
-    fi
-    wait "$recorder" || fail "record: $(cat "$WORK/out")"
-    # It stands still, so that it lives when the recording ends.
-    awk '$1 == "thread" { print $3 }' "$WORK/truth" | sort -u | xargs -r kill -KILL 2>/dev/null
-    profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
-    python3 "$SOURCE_DIR/tests/system/off_cpu.py" "$kind" "$source" "$WORK/truth" "$WORK/dump" 2>"$WORK/err" ||
-        fail "$kind: $(tail -n 2 "$WORK/err" | tr '\n' ' ')"
-}
-judge nap schedstat
+
+echo "== threads that live at the end, by schedstat"
+# All kinds at one time: each thread is judged by what it measured itself, whatever runs beside it. They have begun after
+# the recording, which ends when their ten threads have told.
+kinds=(nap pipe lock share disk)
+# shellcheck disable=SC2016 # for the shell inside
+run_in_background profctl record --native --config "$WORK/all.json" -o "$WORK/p.fxt" -- \
+    bash -c 'for kind in "${@:3}"; do "$1" "$kind" 3 "$2/file" >"$2/$kind.truth" & done; wait' kinds "$WORKLOADS/known_waits" "$WORK" "${kinds[@]}" \
+    >"$WORK/out" 2>&1
+recorder=$BACKGROUND_PID
+wait_until 60 has_told 10 || fail "the programs tell nothing: $(cat "$WORK/out")"
+kill -TERM "$recorder"
+wait "$recorder" || fail "record: $(cat "$WORK/out")"
+# They stand still, so that they live when the recording ends.
+awk '$1 == "thread" { print $3 }' "$WORK"/*.truth | sort -u | xargs -r kill -KILL 2>/dev/null
+judge schedstat "${kinds[@]}"
 # What sleeps is where the kernel itself says that a sleeping process is.
 sleeps() {
     wchan=$(cat "/proc/$BACKGROUND_PID/wchan") && [ "${wchan:-0}" != 0 ]
@@ -45,11 +47,11 @@ profctl report --json -n 0 --event off-cpu "$WORK/p.fxt" >"$WORK/report.json" ||
 expect_json "$WORK/report.json" "any(r['name'] == '$wchan' and r['self'] > 0 for r in d['rows'])" "no wait is in $wchan, as a sleep is"
 expect_json "$WORK/report.json" "not any(r['self'] > 0 and r['name'] in ('__schedule', 'schedule', 'do_nanosleep') for r in d['rows'])" \
     "waits are the scheduler's"
-judge pipe schedstat
-judge lock schedstat
-judge share schedstat
-judge disk schedstat "$WORK/file"
-judge lock switches --exit
+
+echo "== threads that have ended, by switches"
+profctl record --native --config "$WORK/all.json" -o "$WORK/p.fxt" -- "$WORKLOADS/known_waits" lock 3 --exit >"$WORK/lock.truth" 2>"$WORK/out" ||
+    fail "record: $(cat "$WORK/out")"
+judge switches lock
 
 grep '"cpu-profilerd.books"' "$WORK/dump" >"$WORK/books.json"
 # But for what the hypervisor took, of which no tick is known.
