@@ -42,17 +42,19 @@ stop_session() {
     kept=$(json "$WORK/stop.json" "d['books']['total']['kept']")
     [ "$kept" -gt 0 ] || fail "nothing was kept"
 }
+# Under a name of its own: other tests have a busy program as well.
+cp "$WORKLOADS/busy" "$WORK/own_busy"
 work() {
-    "$WORKLOADS/busy" --seconds "$1" >/dev/null
+    "$WORK/own_busy" --seconds "$1" >/dev/null
 }
-# work_until_unread MIB: two programs work until the daemon holds so much, however busy the machine is.
+# work_until_unread MIB: a program works until the daemon holds so much, however busy the machine is. None of its stacks
+# is like another, so a sample of it has many bytes.
 holds_bytes() {
     "$RELEASE_DIR/bin/profctl" status --json >"$WORK/status.json" || fail "status"
     [ "$(json "$WORK/status.json" "d['session']['buffer_used_bytes']")" -ge "$1" ]
 }
 work_until_unread() {
-    run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
-    run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
+    run_in_background "$WORKLOADS/round_hog" stacks 60 100 >/dev/null
     wait_until 60 holds_bytes $(($1 << 20)) || fail "the daemon does not hold $1 MiB"
     stop_background
 }
@@ -86,7 +88,7 @@ done
 
 echo "== start, work, stop, read, report, close"
 # Its own file alone is wanted: those of all programs of a busy machine take longer than stop waits for names.
-profctl start -F 2000 --comm busy >"$WORK/start.out" || fail "start: status $?"
+profctl start -F 2000 --comm own_busy >"$WORK/start.out" || fail "start: status $?"
 grep -Eq '^session [0-9a-f]+: running, one every 0\.500499 ms of a CPU \(1998\.0 Hz\)' "$WORK/start.out" || fail "start says: $(cat "$WORK/start.out")"
 grep -Eq '^holds [0-9]+ s: ' "$WORK/start.out" || fail "start does not say what it holds: $(cat "$WORK/start.out")"
 grep -Eq '^sampling ends by itself in (600|599) s, at ' "$WORK/start.out" || fail "start does not say when it ends: $(cat "$WORK/start.out")"
@@ -127,7 +129,7 @@ grep -Eq '^profctl: session [0-9a-f]+ runs; profctl stop and profctl close end i
 profctl close >/dev/null || fail "the session of start on a full disk: close: status $?"
 
 echo "== read while it runs, and again; compressed, and through a pipe"
-begin --comm busy
+begin --comm own_busy
 work 0.3
 profctl read --native -o "$WORK/a.fxt" >"$WORK/out" || fail "the first read"
 grep -q 'the session goes on' "$WORK/out" || fail "read says: $(cat "$WORK/out")"
@@ -149,7 +151,7 @@ profctl close >/dev/null || fail "close"
 
 echo "== a file is added to, compressed or not, or replaced and kept"
 for name in more.fxt more.fxt.gz; do
-    begin --comm busy
+    begin --comm own_busy
     work 0.5
     profctl read --native --append -o "$WORK/$name" >"$WORK/out" || fail "the first read"
     tr '\n' ' ' <"$WORK/out" | grep -qF "profctl read --append -o $WORK/$name adds what follows" || fail "the first read says: $(cat "$WORK/out")"
@@ -163,7 +165,7 @@ for name in more.fxt more.fxt.gz; do
     expect_kept "$WORK/$name"
     profctl close >/dev/null || fail "close"
 done
-begin --comm busy
+begin --comm own_busy
 work 0.5
 stop_session
 echo "no recording" >"$WORK/text.fxt"
@@ -178,7 +180,7 @@ cmp "$WORK/more.fxt.old" "$WORK/more.copy" || fail "what was replaced is not kep
 profctl close >/dev/null || fail "close"
 
 echo "== books are added without a sample, and replace no recording"
-begin --comm busy
+begin --comm own_busy
 work 0.3
 has_read_all() {
     ! profctl read --native --append -o "$WORK/quiet.fxt" >/dev/null 2>"$WORK/err"
@@ -247,7 +249,7 @@ is_stopped() {
 # is seen to have had one.
 kill_reader() {
     local name=$1 reader
-    begin -F 20000
+    begin -F 8000
     work_until_unread 4
     stop_session
     profctl read --native "${@:2}" -o "$WORK/$name" >/dev/null &
@@ -288,7 +290,7 @@ profctl close >/dev/null || fail "close"
 
 if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
     echo "== a full disk: nothing is lost, and the earlier file stays"
-    begin -F 20000
+    begin -F 8000
     work_until_unread 4
     stop_session
     echo earlier >"$disk/full.fxt"
@@ -314,7 +316,7 @@ if mount -t tmpfs -o size=300k tmpfs "$disk" 2>"$WORK/err"; then
 
     rm "$disk/full.fxt.gz"
     mount -o remount,size=300k "$disk" || fail "remount"
-    begin -F 20000
+    begin -F 8000
     work_until_unread 1
     stop_session
     refused 'No space left' profctl read --native -o "$disk/full.fxt"
@@ -339,7 +341,7 @@ if [ "$someone_uid" -eq 0 ]; then
     refused 'not allowed to connect to .* group cpu-profiler: .*usermod -aG cpu-profiler nobody' "${someone[@]}" profctl status
     chmod 666 "$CPU_PROFILERD_SOCKET"
 fi
-begin --comm busy
+begin --comm own_busy
 refused "a session is already running, of .* since .*; 'profctl stop' then 'profctl read' saves it, 'profctl close' discards it" profctl start
 refused 'a session is already running, of .* since ' profctl record --native -d 1 -o "$WORK/none.fxt"
 if [ ${#someone[@]} -gt 0 ]; then
@@ -377,7 +379,7 @@ wait "$BACKGROUND_PID" || fail "record"
 
 echo "== a session that ended by itself says so"
 echo '{"max_duration_s": 1}' >"$WORK/short.json"
-begin --comm busy --config "$WORK/short.json"
+begin --comm own_busy --config "$WORK/short.json"
 expect_json "$WORK/start.json" "d['max_duration_s'] == 1" "start tells another end"
 work 0.3
 sleep 1
@@ -387,8 +389,8 @@ profctl close >"$WORK/out" || fail "close"
 grep -q 'that were not read' "$WORK/out" || fail "close does not say what it throws away: $(cat "$WORK/out")"
 
 echo "== and so it ends when the thread whose timer ends it gets no CPU"
-run_in_background "$WORKLOADS/busy" --seconds 60 >/dev/null
-begin --comm busy -d 2
+run_in_background "$WORK/own_busy" --seconds 60 --rest 3 >/dev/null
+begin --comm own_busy -d 2
 # A debugger holds that thread alone, for five seconds. It stops where it waits for events, and so holds no lock: one that
 # only lacks a CPU would get it while another thread waits for its lock, which a stopped one never does.
 if python3 - "$daemon_pid" <<'PYTHON'; then
