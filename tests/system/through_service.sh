@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The sandbox of the installed service costs no name, no container's file and no stack: earlier tests, to the letter,
-# with the service as their daemon. Two services at one time, each in a systemd of its own.
+# with the service as their daemon. Two services at one time, each in a systemd of its own, and each with half of
+# the work.
 . "${0%/*}/lib.sh"
 . "${0%/*}/service_lib.sh"
 require_perf
-at_once stacks files
+at_once left right
 use_build release
 require_lab
 start_service_lab
 
 case $STORY in
-stacks) names=(deep_stacks forged_library namespaces) ;;
-files) names=(groups processes hostile_elf) ;;
+left) names=(deep_stacks forged_library namespaces processes) ;;
+right) names=(groups hostile_elf) ;;
 esac
 for name in "${names[@]}"; do
     began=$SECONDS
