@@ -109,8 +109,8 @@ lab_test(service) # needs a share of a CPU
 hanging_test(stuck_openers) # hangs every reader of /proc/PID/maps
 lab_test(service_push) # needs a share of a CPU
 lab_test(service_doctor) # needs a share of a CPU
-lab_test(capabilities) # gives its programs a low priority
 hanging_test(unanswered_stat) # an older daemon that looks at its programs would hang
+waiting_test(capabilities) # in a lab, and gives its programs a low priority
 waiting_test(service_schedule) # in a lab
 waiting_test(kept_tables) # weighs the daemon's memory, but for what it learnt of files
 waiting_test(memory_limit) # limits the daemon's memory
