@@ -16,7 +16,7 @@ def debug_frame(address, code_bytes):
     starts = range(code_bytes - 2, 0, -1)
     period = b"".join(struct.pack("<IIQQ", 20, 0, address + start, code_bytes - start) for start in starts)
     periods, rest = divmod(FUNCTIONS, len(starts))
-    packer = zlib.compressobj(6)
+    packer = zlib.compressobj(1)
     parts = [packer.compress(cie)] + [packer.compress(period) for _ in range(periods)]
     parts.append(packer.compress(period[: rest * 24]) + packer.flush())
     size = len(cie) + FUNCTIONS * 24

@@ -73,7 +73,7 @@ attack() {
         if [ $# -eq 1 ]; then
             run_victim "$1" "$WORK/victim-$round/sf-ahead-$round" 0.2 || fail "the attacker ended with status $?"
         fi
-        run_victim 4712 "$WORK/victim-$round/sf-victim-$round" 1.5 || fail "the victim ended with status $?"
+        run_victim 4712 "$WORK/victim-$round/sf-victim-$round" 1 || fail "the victim ended with status $?"
         [ "$round" -gt 1 ] || wait_until 5 has_two_workers || fail "the workers may use: $(worker_memory)"
     done
     kill -TERM "$record_pid"
