@@ -19,7 +19,7 @@ work() {
 }
 # One on each CPU: a piece has samples of one.
 for cpu in $(lscpu --online --parse=CPU | grep -v '^#'); do
-    run_in_background nice -n 10 "$WORKLOADS/busy" --seconds 280 --cpu "$cpu" >/dev/null
+    run_in_background "$WORKLOADS/busy" --seconds 280 --rest 2 --cpu "$cpu" >/dev/null
 done
 run_in_background work >/dev/null
 worker=$BACKGROUND_PID
