@@ -500,7 +500,7 @@ static uint64_t find_shown_ns(const struct module_search *search)
 /* Whether the file has the content that was mapped. While the process is there, one of unclear age
  * has it only if the mapping is there still: that of a program that was just linked is, and that of
  * a library which was unloaded and written over is not. It may be another mapping of the same file,
- * which is left to who asked. A process that has ended says nothing. */
+ * which records tell the requester. A process that has ended says nothing. */
 static bool is_mapped_content(const struct module_search *search, const struct statfs *filesystem,
                               struct module_file *file)
 {

@@ -18,7 +18,7 @@
  * A request for a debug file comes from a load that has a file open. So it does not wait for one of
  * all open files, but only for one of the OPENER_UID_FILES_MAX debug files.
  *
- * Any thread may call opener_submit(), which waits for nothing; all other calls belong to one
+ * Any thread may call opener_submit(), which takes no lock of ours; all other calls belong to one
  * thread.
  */
 

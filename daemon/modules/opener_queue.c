@@ -341,6 +341,7 @@ void opener_queue_answered(struct opener_queue *queue, struct job *job)
 
 void opener_queue_forget(struct opener_queue *queue, struct job *job)
 {
+    /* The main thread made it: all others are the collector's. */
     bool is_of_main = job->is_discarded || job->answer.source == MODULE_DEBUG;
     drop_user(queue, job->user);
     if (is_of_main) {

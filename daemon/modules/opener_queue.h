@@ -50,7 +50,7 @@ struct opener_queue {
     struct opener_user *turn; /* of a ring of all users; NULL: there are none */
     uint64_t weight;          /* of the requests that are not answered */
     uint32_t file_count;
-    struct spent_memory spent; /* of the thread that submits what the collector wants */
+    struct spent_memory spent; /* jobs that the collector made, for it to free */
 };
 
 void job_list_append(struct job_list *list, struct job *job);

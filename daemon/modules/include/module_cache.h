@@ -68,7 +68,7 @@ int module_cache_worker_pid(const struct module_cache *cache, size_t index);
 /* Returned: release with module_ticket_release(). NULL when there is no memory, or no room for what
  * comes in. Where the uid whose process it is has too many requests, the ticket fails with
  * MODULE_FAILURE_LIMIT. What was asked for early and is asked for again because a sample waits now
- * moves up. Waits for nothing. */
+ * moves up. Takes no lock of ours. */
 struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
                                            enum module_urgency urgency,
                                            const struct module_query *query);
