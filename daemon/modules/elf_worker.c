@@ -42,15 +42,22 @@ _Static_assert(ELF_WORKER_FILES_MAX <= DESCRIPTORS_MAX, "a question goes in one 
 #define ERRNO_MAX     4095
 #define MESSAGES_MAX  4096 /* more than a socket's queue holds */
 
+/* A memfd for a table, what was asked for, and how large it may be. */
+struct awaited_table {
+    int fd;
+    enum elf_worker_request request;
+    size_t max_bytes;
+};
+
 struct elf_worker {
     int socket_fd;
     pid_t pid;  /* 0 until it is known, negative once there is none */
     int status; /* as waitpid() told it */
     uint64_t sequence;
     bool asked;
-    int table_fd;                    /* where the answer will be, while one is under way; else -1 */
-    enum elf_worker_request request; /* what was asked for, and how large it may be */
-    size_t max_bytes;
+    struct awaited_table
+        table; /* where the answer will be, while one is under way; else its fd is -1 */
+    struct awaited_table next; /* and the one after it, of the same request */
 };
 
 int elf_worker_start(const struct elf_worker_config *config, struct elf_worker **ret)
@@ -71,7 +78,7 @@ int elf_worker_start(const struct elf_worker_config *config, struct elf_worker *
         return -ENOMEM;
     }
     worker->socket_fd = take_fd(ours);
-    worker->table_fd = -1;
+    worker->table.fd = worker->next.fd = -1;
     int r = elf_worker_starter_ask(theirs, &worker->pid);
     if (r == 0) {
         elf_worker_starter_wait(&worker->pid, START_WAIT_MS);
@@ -141,7 +148,8 @@ int elf_worker_take_socket(struct elf_worker *worker)
 bool elf_worker_end(struct elf_worker *worker)
 {
     close_socket(worker);
-    worker->table_fd = close_fd(worker->table_fd);
+    worker->table.fd = close_fd(worker->table.fd);
+    worker->next.fd = close_fd(worker->next.fd);
     elf_worker_starter_wait(&worker->pid, 0);
     if (worker->pid > 0) {
         (void)kill(worker->pid, SIGKILL);
@@ -192,28 +200,32 @@ pid_t elf_worker_pid(const struct elf_worker *worker)
     return worker->pid > 0 ? worker->pid : 0;
 }
 
+/* `next_bytes`: how large the second table may be, of a question for two. */
 static int send_question(struct elf_worker *worker, const struct elf_worker_question *question,
-                         int fd, int debug_fd, size_t max_bytes)
+                         int fd, int debug_fd, size_t max_bytes, size_t next_bytes)
 {
     if (worker->asked) {
         return -EAGAIN;
     }
+    bool is_for_two = question->then_symbols != 0;
     cleanup_(closep) int table_fd = memfd_create("table", ELF_WORKER_MEMFD_FLAGS);
-    if (table_fd < 0) {
+    cleanup_(closep) int next_fd = is_for_two ? memfd_create("table", ELF_WORKER_MEMFD_FLAGS) : -1;
+    if (table_fd < 0 || (is_for_two && next_fd < 0)) {
         return -EAGAIN;
     }
-    const int fds[ELF_WORKER_FILES_MAX] = {fd, table_fd, debug_fd};
+    const int third_fd = is_for_two ? next_fd : debug_fd;
+    const int fds[ELF_WORKER_FILES_MAX] = {fd, table_fd, third_fd};
     ssize_t sent =
         descriptors_send(worker->socket_fd, question, sizeof *question, fds,
-                         debug_fd < 0 ? ELF_WORKER_FILES_MIN : ELF_WORKER_FILES_MAX, MSG_DONTWAIT);
+                         third_fd < 0 ? ELF_WORKER_FILES_MIN : ELF_WORKER_FILES_MAX, MSG_DONTWAIT);
     if (sent < 0) {
         return sent == -EAGAIN || sent == -EBADF ? (int)sent : -EPIPE;
     }
     worker->sequence++;
     worker->asked = true;
-    worker->table_fd = take_fd(table_fd);
-    worker->request = (enum elf_worker_request)question->request;
-    worker->max_bytes = max_bytes;
+    worker->table = (struct awaited_table){take_fd(table_fd),
+                                           (enum elf_worker_request)question->request, max_bytes};
+    worker->next = (struct awaited_table){take_fd(next_fd), ELF_WORKER_SYMBOLS, next_bytes};
     return 0;
 }
 
@@ -222,13 +234,14 @@ int elf_worker_send(struct elf_worker *worker, enum elf_worker_request request, 
 {
     const struct elf_worker_question question = {.sequence = worker->sequence + 1,
                                                  .request = (uint32_t)request};
-    return send_question(worker, &question, fd, debug_fd, max_bytes);
+    return send_question(worker, &question, fd, debug_fd, max_bytes, 0);
 }
 
-int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request request,
-                         const struct elf_worker_file *file, size_t max_bytes)
+static struct elf_worker_question make_question(const struct elf_worker *worker,
+                                                enum elf_worker_request request,
+                                                const struct elf_worker_file *file)
 {
-    const struct elf_worker_question question = {
+    return (struct elf_worker_question){
         .sequence = worker->sequence + 1,
         .request = (uint32_t)request,
         .link_count = file->link_count,
@@ -236,7 +249,21 @@ int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request requ
         .changed_s = file->changed_s,
         .changed_ns = file->changed_ns,
     };
-    return send_question(worker, &question, file->fd, file->debug_fd, max_bytes);
+}
+
+int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request request,
+                         const struct elf_worker_file *file, size_t max_bytes)
+{
+    const struct elf_worker_question question = make_question(worker, request, file);
+    return send_question(worker, &question, file->fd, file->debug_fd, max_bytes, 0);
+}
+
+int elf_worker_send_both(struct elf_worker *worker, const struct elf_worker_file *file,
+                         size_t cfi_bytes_max, size_t symbols_bytes_max)
+{
+    struct elf_worker_question question = make_question(worker, ELF_WORKER_CFI, file);
+    question.then_symbols = 1;
+    return send_question(worker, &question, file->fd, -1, cfi_bytes_max, symbols_bytes_max);
 }
 
 int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
@@ -244,7 +271,7 @@ int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request reque
 {
     const struct elf_worker_question question = {
         .sequence = worker->sequence + 1, .request = (uint32_t)request, .known_bytes = known_bytes};
-    return send_question(worker, &question, fd, -1, max_bytes);
+    return send_question(worker, &question, fd, -1, max_bytes, 0);
 }
 
 /* The spans come first. */
@@ -274,25 +301,25 @@ static int open_table(struct elf_worker_table *table)
 }
 
 /*
- * Maps the memfd (borrowed) in which the worker says a table is, if it can never change. Not
- * populated: a hole, which would become our memory when it is read, ends the check where it begins.
+ * Maps the memfd in which the worker says a table is, if it can never change. Not populated: a
+ * hole, which would become our memory when it is read, ends the check where it begins.
  */
-static int map_table(const struct elf_worker *worker, int fd, uint64_t size_bytes,
+static int map_table(const struct awaited_table *awaited, uint64_t size_bytes,
                      struct elf_worker_table *ret)
 {
     struct stat status;
-    int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) < 0 || size_bytes == 0 ||
-        size_bytes > worker->max_bytes || status.st_size != (off_t)size_bytes) {
+    int seals = fcntl(awaited->fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(awaited->fd, &status) < 0 ||
+        size_bytes == 0 || size_bytes > awaited->max_bytes || status.st_size != (off_t)size_bytes) {
         return -EBADMSG;
     }
     /* Private: kernels before 6.7 refuse a shared mapping of what is sealed against writing. */
-    void *map = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *map = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, awaited->fd, 0);
     if (map == MAP_FAILED) {
         return -ENOBUFS;
     }
     struct elf_worker_table table = {
-        .map = map, .map_bytes = size_bytes, .request = worker->request};
+        .map = map, .map_bytes = size_bytes, .request = awaited->request};
     int r = open_table(&table);
     if (r < 0) {
         (void)munmap(map, size_bytes);
@@ -321,13 +348,16 @@ int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)
     if (got != (ssize_t)sizeof answer || !worker->asked || answer.sequence != worker->sequence) {
         return give_up(worker);
     }
-    cleanup_(closep) int fd = take_fd(worker->table_fd);
-    worker->asked = false;
+    cleanup_(closep) int fd = take_fd(worker->table.fd);
+    const struct awaited_table awaited = {fd, worker->table.request, worker->table.max_bytes};
+    worker->asked = worker->next.fd >= 0;
+    worker->table = worker->next;
+    worker->next.fd = -1;
     if (answer.error != 0) {
         bool plausible = answer.error < 0 && answer.error >= -ERRNO_MAX &&
                          answer.error != -EAGAIN && answer.error != -EPIPE;
         return plausible ? answer.error : give_up(worker);
     }
-    int r = map_table(worker, fd, answer.size_bytes, ret);
+    int r = map_table(&awaited, answer.size_bytes, ret);
     return r == 0 || r == -ENOBUFS ? r : give_up(worker);
 }

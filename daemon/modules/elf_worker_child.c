@@ -47,6 +47,7 @@ struct files {
     int fd;
     int table_fd; /* empty, for the answer */
     int debug_fd;
+    int next_fd; /* of a question for two tables: empty, for the second */
 };
 
 static void close_files(struct files *files)
@@ -54,6 +55,7 @@ static void close_files(struct files *files)
     files->fd = close_fd(files->fd);
     files->table_fd = close_fd(files->table_fd);
     files->debug_fd = close_fd(files->debug_fd);
+    files->next_fd = close_fd(files->next_fd);
 }
 
 /* Waits for a question and its files (returned: close_files()); false: there will be none. */
@@ -67,7 +69,11 @@ static bool receive_question(int socket_fd, struct elf_worker_question *ret,
         (fd_count != ELF_WORKER_FILES_MIN && fd_count != ELF_WORKER_FILES_MAX)) {
         return false;
     }
-    *ret_files = (struct files){.fd = fds[0], .table_fd = fds[1], .debug_fd = fds[2]};
+    bool is_for_two = ret->then_symbols != 0;
+    *ret_files = (struct files){.fd = fds[0],
+                                .table_fd = fds[1],
+                                .debug_fd = is_for_two ? -1 : fds[2],
+                                .next_fd = is_for_two ? fds[2] : -1};
     return true;
 }
 
@@ -242,6 +248,30 @@ static int build_table(struct kept_builders *kept, const struct elf_worker_quest
     return r;
 }
 
+static void answer_one(int socket_fd, struct kept_builders *kept,
+                       const struct elf_worker_question *question, const struct files *files)
+{
+    struct elf_worker_answer answer = {.sequence = question->sequence};
+    size_t size_bytes = 0;
+    answer.error = build_table(kept, question, files, &size_bytes);
+    answer.size_bytes = size_bytes;
+    send_answer(socket_fd, &answer);
+}
+
+/* Each table has its answer, before the next one is made. */
+static void answer_all(int socket_fd, struct kept_builders *kept,
+                       const struct elf_worker_question *question, const struct files *files)
+{
+    answer_one(socket_fd, kept, question, files);
+    if (question->then_symbols != 0) {
+        struct elf_worker_question next = *question;
+        const struct files next_files = {
+            .fd = files->fd, .table_fd = files->next_fd, .debug_fd = -1, .next_fd = -1};
+        next.request = ELF_WORKER_SYMBOLS;
+        answer_one(socket_fd, kept, &next, &next_files);
+    }
+}
+
 _Noreturn void elf_worker_child(int socket_fd)
 {
     struct elf_worker_settings settings;
@@ -262,11 +292,7 @@ _Noreturn void elf_worker_child(int socket_fd)
             kept_builders_done(&kept);
             _exit(EXIT_SUCCESS);
         }
-        struct elf_worker_answer answer = {.sequence = question.sequence};
-        size_t size_bytes = 0;
-        answer.error = build_table(&kept, &question, &files, &size_bytes);
-        answer.size_bytes = size_bytes;
+        answer_all(socket_fd, &kept, &question, &files);
         close_files(&files);
-        send_answer(socket_fd, &answer);
     }
 }

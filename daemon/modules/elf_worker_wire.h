@@ -5,8 +5,9 @@
  * What elf_worker.c and elf_worker_child.c say to each other over a SOCK_SEQPACKET socket, one
  * structure a message. First the settings, once; then a request with its descriptors (the file, an
  * empty memfd for the table and, where there is one, the debug file), and for each one reply,
- * without any. The worker seals the memfd before it says that the table is in it. Private to one
- * build of the program.
+ * without any. A request for two tables has a memfd for each instead of a debug file, and two
+ * replies, each as soon as its table is made. The worker seals a memfd before it says that the
+ * table is in it. Private to one build of the program.
  */
 
 #include <stdint.h>
@@ -23,9 +24,11 @@ struct elf_worker_settings {
 
 struct elf_worker_question {
     uint64_t sequence;
-    uint32_t request;     /* enum elf_worker_request */
-    uint32_t known_bytes; /* of a perf map or a jitdump: as were read of it before */
-    uint64_t link_count;  /* of the file, as the next, when it was opened; 0: do not compare */
+    uint32_t request;      /* enum elf_worker_request */
+    uint32_t known_bytes;  /* of a perf map or a jitdump: as were read of it before */
+    uint32_t then_symbols; /* 1: after the call frames, the symbols; else 0 */
+    uint32_t zero;
+    uint64_t link_count; /* of the file, as the next, when it was opened; 0: do not compare */
     uint64_t size_bytes;
     int64_t changed_s;
     int64_t changed_ns;

@@ -14,6 +14,7 @@
 struct elf_worker {
     int fd;     /* -1: it was told to end */
     int reads;  /* the file that it was sent; 0: none */
+    bool both;  /* for two tables, neither of which it has answered */
     bool hangs; /* it does not end before the filesystem answers */
     uint64_t memory_bytes;
 };
@@ -94,6 +95,14 @@ int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request requ
                          const struct elf_worker_file *file, size_t max_bytes)
 {
     return elf_worker_send(worker, request, file->fd, file->debug_fd, max_bytes);
+}
+
+int elf_worker_send_both(struct elf_worker *worker, const struct elf_worker_file *file,
+                         size_t cfi_bytes_max, size_t symbols_bytes_max)
+{
+    (void)symbols_bytes_max;
+    worker->both = true;
+    return elf_worker_send(worker, ELF_WORKER_CFI, file->fd, file->debug_fd, cfi_bytes_max);
 }
 
 int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,

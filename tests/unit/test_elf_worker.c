@@ -117,6 +117,41 @@ TEST(gives_the_tables_that_this_process_would_build)
     elf_worker_free(worker);
 }
 
+/* The tables of a file (borrowed) of unknown age, by one request. */
+static void ask_both(struct elf_worker *worker, int fd, size_t cfi_bytes_max,
+                     size_t symbols_bytes_max)
+{
+    const struct elf_worker_file file = {.fd = fd, .debug_fd = -1};
+    assert_int_equal(elf_worker_send_both(worker, &file, cfi_bytes_max, symbols_bytes_max), 0);
+    assert_int_equal(elf_worker_send(worker, ELF_WORKER_SYMBOLS, fd, -1, symbols_bytes_max),
+                     -EAGAIN);
+}
+
+TEST(gives_call_frames_and_then_symbols_by_one_request)
+{
+    struct elf_worker *worker = start(&honest);
+    struct elf_worker_table cfi = {.map = NULL};
+    struct elf_worker_table symbols = {.map = NULL};
+    int fd = open_libc();
+    ask_both(worker, fd, CFI_TABLE_BYTES_MAX, SYMBOL_TABLE_BYTES_MAX);
+    assert_int_equal(receive(worker, &cfi), 0);
+    assert_int_equal(cfi.request, ELF_WORKER_CFI);
+    assert_true(cfi.cfi.row_count > 1000);
+    assert_int_equal(receive(worker, &symbols), 0);
+    assert_int_equal(symbols.request, ELF_WORKER_SYMBOLS);
+    assert_true(symbols.symbols.symbol_count > 1000);
+    (void)munmap(cfi.map, cfi.map_bytes);
+    (void)munmap(symbols.map, symbols.map_bytes);
+    int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ask_both(worker, text, CFI_TABLE_BYTES_MAX, SYMBOL_TABLE_BYTES_MAX);
+    assert_int_equal(receive(worker, &cfi), -EBADMSG);
+    assert_int_equal(receive(worker, &symbols), -EBADMSG);
+    expect_libc(worker);
+    (void)close(text);
+    (void)close(fd);
+    elf_worker_free(worker);
+}
+
 TEST(answers_that_a_file_is_none_of_its_kind_and_goes_on)
 {
     struct elf_worker *worker = start(&honest);
@@ -439,7 +474,7 @@ static void tell_lie(const struct lie *lie, uint64_t sequence, int table_fd)
     (void)sendmsg(3, &message, MSG_NOSIGNAL);
 }
 
-/* With the memfd for the table, the second one. */
+/* With the memfd for the table, the second one, and of two tables that of the second. */
 static bool receive_question(struct elf_worker_question *ret, int *ret_table_fd)
 {
     union {
@@ -454,8 +489,18 @@ static bool receive_question(struct elf_worker_question *ret, int *ret_table_fd)
     if (recvmsg(3, &message, 0) <= 0 || CMSG_FIRSTHDR(&message) == NULL) {
         return false;
     }
-    memcpy(ret_table_fd, CMSG_DATA(&control.align) + sizeof(int), sizeof(int));
+    size_t place = ret->then_symbols != 0 ? 2 : 1;
+    memcpy(ret_table_fd, CMSG_DATA(&control.align) + place * sizeof(int), sizeof(int));
     return true;
+}
+
+/* That there are no call frames. */
+static void refuse_first(const struct elf_worker_question *question)
+{
+    static const struct lie refusal = {.content = CONTENT_NONE, .error = -EBADMSG};
+    if (question->then_symbols != 0) {
+        tell_lie(&refusal, question->sequence, -1);
+    }
 }
 
 /* What a worker does that has been taken over. */
@@ -471,6 +516,7 @@ static _Noreturn void be_liar(size_t number)
         tell_lie(lie, 0, -1);
     }
     while (receive_question(&question, &table_fd) && lie->message != MESSAGE_NONE) {
+        refuse_first(&question);
         tell_lie(lie, question.sequence, table_fd);
     }
     _exit(0);
@@ -498,6 +544,28 @@ TEST(believes_no_worker_that_was_taken_over)
             fail_msg("%s: the socket %d is left", lies[i].what, socket_fd);
         }
         (void)close(socket_fd);
+        elf_worker_free(worker);
+    }
+    assert_int_equal(count_descriptors(), before);
+}
+
+TEST(believes_the_second_answer_of_a_request_no_more_than_the_first)
+{
+    size_t before = count_descriptors();
+    for (size_t i = 0; i <= LIE_TRUTH; i++) {
+        struct elf_worker *worker = start_liar(i);
+        struct elf_worker_table table = {.map = NULL};
+        ask_both(worker, STDIN_FILENO, CFI_TABLE_BYTES_MAX, TABLE_BYTES);
+        bool dies = i < LIES && lies[i].message == MESSAGE_NONE;
+        assert_int_equal(receive(worker, &table), dies ? -EPIPE : -EBADMSG);
+        int r = receive(worker, &table);
+        if (r != (i == LIE_TRUTH ? 0 : -EPIPE)) {
+            fail_msg("%s: %d", i == LIE_TRUTH ? "truth" : lies[i].what, r);
+        }
+        assert_int_equal(table.map_bytes, r == 0 ? TABLE_BYTES : 0);
+        (void)munmap(table.map, table.map_bytes);
+        (void)elf_worker_end(worker);
+        (void)close(elf_worker_take_socket(worker));
         elf_worker_free(worker);
     }
     assert_int_equal(count_descriptors(), before);

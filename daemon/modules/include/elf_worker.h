@@ -100,6 +100,11 @@ struct elf_worker_file {
 int elf_worker_send_file(struct elf_worker *worker, enum elf_worker_request request,
                          const struct elf_worker_file *file, size_t max_bytes);
 
+/* The same for the call frames of a file and then its symbols (there is no debug file): two answers
+ * come, in this order, each with a table or an error of its own. */
+int elf_worker_send_both(struct elf_worker *worker, const struct elf_worker_file *file,
+                         size_t cfi_bytes_max, size_t symbols_bytes_max);
+
 /* The same for a perf map or a jitdump, of which `known_bytes` were read before (perf_map.h). */
 int elf_worker_send_map(struct elf_worker *worker, enum elf_worker_request request, int fd,
                         uint32_t known_bytes, size_t max_bytes);
