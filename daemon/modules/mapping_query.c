@@ -2,6 +2,13 @@
 
 /*
  * What the process table knows of a mapping, in the words of the module cache.
+ *
+ * A mapped_file is opened once for its call frames and its symbols, and the proof is right for both
+ * whenever it is used. It says that a file of this identity has the content that was mapped, which
+ * stays true. All mappings of a mapped_file are parts and copies of one mapping, so a request for
+ * its symbols means the same content, of whatever process it is. Where the proof holds unless the
+ * mapping was replaced before module_ticket_shown_ns(), each ticket has that time, and its holder
+ * asks the same mapped_file whether it was.
  */
 #include "mapping_query.h"
 
@@ -72,8 +79,8 @@ struct module_query mapping_query(const struct process *process, const struct ma
     };
 }
 
-struct module_ticket *mapping_ask(struct module_cache *cache, enum module_table table,
-                                  enum module_urgency urgency, const struct module_query *query)
+static struct module_ticket *ask(struct module_cache *cache, enum module_table table,
+                                 enum module_urgency urgency, const struct module_query *query)
 {
     return is_vdso(query->path) ? module_cache_request_vdso(cache, table, query->start < COMPAT_END)
                                 : module_cache_request(cache, table, urgency, query);
@@ -84,5 +91,48 @@ struct module_ticket *mapping_request(struct module_cache *cache, enum module_ta
                                       const struct mapping *mapping)
 {
     const struct module_query query = mapping_query(process, mapping);
-    return mapping_ask(cache, table, urgency, &query);
+    return ask(cache, table, urgency, &query);
+}
+
+struct module_ticket *mapping_request_both(struct module_cache *cache,
+                                           const struct process *process,
+                                           const struct mapping *mapping)
+{
+    const struct module_query query = mapping_query(process, mapping);
+    struct module_ticket *names = NULL;
+    if (is_vdso(query.path)) {
+        return ask(cache, MODULE_CFI, MODULE_WANTED, &query);
+    }
+    struct module_ticket *ticket = module_cache_request_both(cache, &query, &names);
+    if (ticket != NULL) {
+        mapping_file_gone(mapping->file);
+        mapping->file->names = names;
+    }
+    return ticket;
+}
+
+/* Whether the file need not be opened again. */
+static bool is_answer(const struct module_ticket *ticket)
+{
+    return ticket != NULL && (module_ticket_state(ticket) != MODULE_FAILED ||
+                              module_ticket_failure(ticket) != MODULE_FAILURE_LIMIT);
+}
+
+struct module_ticket *mapping_request_names(struct module_cache *cache, struct mapped_file *file,
+                                            const struct module_query *query)
+{
+    struct module_ticket *names = file->names;
+    if (is_answer(names)) {
+        file->names = NULL;
+        return names;
+    }
+    mapping_file_gone(file);
+    return ask(cache, MODULE_SYMBOLS, MODULE_WANTED, query);
+}
+
+void mapping_file_gone(struct mapped_file *file)
+{
+    struct module_ticket *names = file->names;
+    file->names = NULL;
+    module_ticket_release(names);
 }

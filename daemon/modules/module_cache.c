@@ -2,8 +2,13 @@
 
 /*
  * Gives each ticket its table. The opener opens the file, and the store may have the table already.
- * If not, the reader gets one load for the file, however many tickets want it. A load that fails
- * fails its tickets, and no others.
+ * If not, the reader gets one load for the file, however many tickets want it. A table that cannot
+ * be made fails its tickets, and no others.
+ *
+ * Call frames and symbols of a file are wanted together, by two tickets of one opening, and one
+ * load has both, the call frames first: a stack waits for these. Symbols that are wanted while a
+ * load has the call frames of their file join that load; the reverse never happens. To make the
+ * rows of all code takes several times as long, so it is a load of its own.
  *
  * The first reading of a file finds its build-id, and by that its debug file. If there is one, the
  * file is read again together with it. If that fails, the table of the first reading is kept.
@@ -53,18 +58,14 @@ static void finish_ticket(struct module_cache *cache, struct module_ticket *tick
     module_ticket_finish(ticket, entry);
 }
 
-/* Ends a load: its tickets get `entry` or, if that is NULL, `failure`. */
+/* Ends a load, and fails the tickets that it still has. */
 static void end_load(struct module_cache *cache, struct module_load *load,
-                     struct module_entry *entry, enum module_failure failure)
+                     enum module_failure failure)
 {
     while (load->tickets != NULL) {
         struct module_ticket *ticket = load->tickets;
         load->tickets = ticket->next;
-        if (entry != NULL) {
-            finish_ticket(cache, ticket, entry);
-        } else {
-            fail_ticket(cache, ticket, failure);
-        }
+        fail_ticket(cache, ticket, failure);
     }
     opener_release(cache->opener, load->file.fd, load->uid);
     if (load->debug_fd >= 0) {
@@ -77,7 +78,39 @@ static void end_load(struct module_cache *cache, struct module_load *load,
     free(load);
 }
 
-/* Ends a load with its table (taken). */
+/* The tickets for the table that a load was about get `entry` or, if that is NULL, `failure`. */
+static void settle_table(struct module_cache *cache, struct module_load *load,
+                         struct module_entry *entry, enum module_failure failure)
+{
+    struct module_ticket **link = &load->tickets;
+    while (*link != NULL) {
+        struct module_ticket *ticket = *link;
+        if (ticket->request.table != load->request.table) {
+            link = &ticket->next;
+            continue;
+        }
+        *link = ticket->next;
+        if (entry != NULL) {
+            finish_ticket(cache, ticket, entry);
+        } else {
+            fail_ticket(cache, ticket, failure);
+        }
+    }
+}
+
+/* A table of the load was settled: the next one is, or will be, read, if there is one. */
+static void go_on(struct module_cache *cache, struct module_load *load, bool is_at_worker)
+{
+    bool goes_on = module_load_go_on(load);
+    if (goes_on) {
+        module_reader_review(cache->reader, load);
+    }
+    if (!goes_on || (!is_at_worker && module_reader_add(cache->reader, load) < 0)) {
+        end_load(cache, load, MODULE_FAILURE_LIMIT);
+    }
+}
+
+/* Settles the table that a load was about with it (taken). */
 static void keep_table(struct module_cache *cache, struct module_load *load,
                        const struct elf_worker_table *table)
 {
@@ -88,7 +121,7 @@ static void keep_table(struct module_cache *cache, struct module_load *load,
     if (r < 0) {
         (void)munmap(table->map, table->map_bytes);
     }
-    end_load(cache, load, entry, MODULE_FAILURE_LIMIT);
+    settle_table(cache, load, entry, MODULE_FAILURE_LIMIT);
 }
 
 /* Ends a load with the table that was made without its debug file. */
@@ -97,21 +130,18 @@ static void keep_first_table(struct module_cache *cache, struct module_load *loa
     const struct elf_worker_table first = load->first;
     load->first.map = NULL;
     keep_table(cache, load, &first);
+    end_load(cache, load, MODULE_FAILURE_LIMIT);
 }
 
-/* Ends a load without a table, unless it has that of its first reading. A failure that is the
- * file's own is remembered, except for the kernel, which has no identity. */
-static void fail_load(struct module_cache *cache, struct module_load *load,
-                      enum module_failure failure, uint64_t now_ns)
+/* Settles the table that a load was about without one. A failure that is the file's own is
+ * remembered, except for the kernel, which has no identity. */
+static void fail_table(struct module_cache *cache, struct module_load *load,
+                       enum module_failure failure, uint64_t now_ns)
 {
-    if (load->first.map != NULL) {
-        keep_first_table(cache, load);
-        return;
-    }
     if (load->request.source != MODULE_KERNEL && failure != MODULE_FAILURE_LIMIT) {
         module_store_fail(cache->store, load->request.table, &load->file.identity, failure, now_ns);
     }
-    end_load(cache, load, NULL, failure);
+    settle_table(cache, load, NULL, failure);
 }
 
 /* Has the opener look for the debug file of a file that was read. False: it has none. */
@@ -137,10 +167,26 @@ static bool part_load(struct module_cache *cache, struct module_load *load,
 static void take_reading(struct module_cache *cache, const struct module_reading *reading,
                          uint64_t now_ns)
 {
-    if (reading->failure != MODULE_FAILURE_NONE) {
-        fail_load(cache, reading->load, reading->failure, now_ns);
-    } else if (!part_load(cache, reading->load, &reading->table)) {
-        keep_table(cache, reading->load, &reading->table);
+    struct module_load *load = reading->load;
+    bool failed = reading->failure != MODULE_FAILURE_NONE;
+    if (failed && load->first.map != NULL) {
+        keep_first_table(cache, load);
+        return;
+    }
+    if (!failed && part_load(cache, load, &reading->table)) {
+        return;
+    }
+    if (failed) {
+        fail_table(cache, load, reading->failure, now_ns);
+    } else {
+        keep_table(cache, load, &reading->table);
+    }
+    /* The file stays at no worker that it may have taken over, and is let go of at once. Its
+     * symbols are asked for again. */
+    if (reading->failure == MODULE_FAILURE_WORKER) {
+        end_load(cache, load, MODULE_FAILURE_LIMIT);
+    } else {
+        go_on(cache, load, reading->goes_on);
     }
 }
 
@@ -180,7 +226,8 @@ static void read_on(struct module_cache *cache, uint64_t now_ns)
     }
 }
 
-/* The load (borrowed) for this table of this file, queued or at a worker, or NULL. */
+/* The load (borrowed) that will have this table of this file, queued or at a worker, or NULL. One
+ * for its call frames gets its symbols to read as well. */
 static struct module_load *find_load(struct module_cache *cache, enum module_table table,
                                      const struct file_identity *identity)
 {
@@ -188,12 +235,23 @@ static struct module_load *find_load(struct module_cache *cache, enum module_tab
     while (load != NULL && !module_load_is(load, table, identity)) {
         load = load->next;
     }
-    return load != NULL ? load : module_reader_find(cache->reader, table, identity);
+    load = load != NULL ? load : module_reader_find(cache->reader, table, identity);
+    if (load == NULL && table == MODULE_SYMBOLS) {
+        load = module_reader_find(cache->reader, MODULE_CFI, identity);
+        if (load != NULL) {
+            load->then_symbols = true;
+        }
+    }
+    return load;
 }
 
-static struct module_load *new_load(struct module_cache *cache, const struct opener_answer *answer)
+/* A load that has the answer's file from now on, unless an earlier one has it. */
+static struct module_load *new_load(struct module_cache *cache, const struct module_ticket *ticket,
+                                    struct opener_answer *answer)
 {
-    const struct module_ticket *ticket = answer->userdata;
+    if (answer->file.fd < 0) {
+        return NULL;
+    }
     struct module_load *load = calloc(1, sizeof *load);
     if (load == NULL) {
         return NULL;
@@ -209,6 +267,7 @@ static struct module_load *new_load(struct module_cache *cache, const struct ope
         free(load);
         return NULL;
     }
+    answer->file.fd = -1;
     return load;
 }
 
@@ -225,30 +284,24 @@ static void want_load(struct module_cache *cache, struct module_load *load)
 
 /* A large file occupies a worker for seconds. So it is not read ahead, but when a sample falls in
  * it. */
-static bool is_read_ahead(const struct opener_answer *answer)
+static bool is_read_ahead(const struct module_ticket *ticket, const struct opener_answer *answer)
 {
-    const struct module_ticket *ticket = answer->userdata;
     return ticket->request.urgency == MODULE_WANTED ||
            answer->file.identity.size_bytes <= PREFETCH_BYTES_MAX;
 }
 
 /* Adds the ticket to the load of its file, which is made if there is none. */
-static void add_load(struct module_cache *cache, const struct opener_answer *answer)
+static void add_load(struct module_cache *cache, struct module_ticket *ticket,
+                     struct opener_answer *answer)
 {
-    struct module_ticket *ticket = answer->userdata;
     struct module_load *load =
         ticket->request.source == MODULE_KERNEL
             ? NULL
             : find_load(cache, ticket->request.table, &answer->file.identity);
-    bool joins = load != NULL;
-    if (!joins && is_read_ahead(answer)) {
-        load = new_load(cache, answer);
-    }
-    if (joins) {
+    if (load != NULL) {
         (void)module_reader_claim(cache->reader, load, answer->uid);
-    }
-    if (joins || load == NULL) {
-        opener_release(cache->opener, answer->file.fd, answer->uid);
+    } else if (is_read_ahead(ticket, answer)) {
+        load = new_load(cache, ticket, answer);
     }
     if (load == NULL) {
         fail_ticket(cache, ticket, MODULE_FAILURE_LIMIT);
@@ -261,14 +314,14 @@ static void add_load(struct module_cache *cache, const struct opener_answer *ans
     load->tickets = ticket;
 }
 
-/* Takes a file that was opened: its table may be in the store. */
-static void take_file(struct module_cache *cache, const struct opener_answer *answer,
-                      uint64_t now_ns)
+/* Takes a ticket whose file was opened: its table may be in the store. */
+static void take_ticket(struct module_cache *cache, struct module_ticket *ticket,
+                        struct opener_answer *answer, uint64_t now_ns)
 {
-    struct module_ticket *ticket = answer->userdata;
     const struct file_identity *identity = &answer->file.identity;
     struct module_entry *entry = NULL;
     enum module_failure failure = MODULE_FAILURE_NONE;
+    ticket->uid = answer->uid;
     ticket->shown_ns = answer->file.shown_ns;
     if (ticket->request.source != MODULE_KERNEL) {
         entry = module_store_find(cache->store, ticket->request.table, identity);
@@ -280,10 +333,25 @@ static void take_file(struct module_cache *cache, const struct opener_answer *an
     } else if (failure != MODULE_FAILURE_NONE) {
         fail_ticket(cache, ticket, failure);
     } else {
-        add_load(cache, answer);
-        return;
+        add_load(cache, ticket, answer);
     }
-    opener_release(cache->opener, answer->file.fd, answer->uid);
+}
+
+/* Takes the answer to an opening, for the one or two tickets that it is for. */
+static void take_file(struct module_cache *cache, struct opener_answer *answer, uint64_t now_ns)
+{
+    struct module_ticket *tickets[] = {answer->userdata, NULL};
+    tickets[1] = tickets[0]->names;
+    for (size_t i = 0; i < 2 && tickets[i] != NULL; i++) {
+        if (answer->failure != MODULE_FAILURE_NONE) {
+            fail_ticket(cache, tickets[i], answer->failure);
+        } else {
+            take_ticket(cache, tickets[i], answer, now_ns);
+        }
+    }
+    if (answer->failure == MODULE_FAILURE_NONE && answer->file.fd >= 0) {
+        opener_release(cache->opener, answer->file.fd, answer->uid);
+    }
 }
 
 static void take_answers(struct module_cache *cache, uint64_t now_ns)
@@ -295,8 +363,6 @@ static void take_answers(struct module_cache *cache, uint64_t now_ns)
         }
         if (answer.source == MODULE_DEBUG) {
             take_debug_file(cache, &answer);
-        } else if (answer.failure != MODULE_FAILURE_NONE) {
-            fail_ticket(cache, answer.userdata, answer.failure);
         } else {
             answer.file.identity.account = answer.file.is_forgeable ? answer.uid : 0;
             take_file(cache, &answer, now_ns);
@@ -362,7 +428,7 @@ struct module_cache *module_cache_free(struct module_cache *cache)
         take_answers(cache, limit_clock_ns());
         for (struct module_load *load;
              cache->reader != NULL && (load = module_reader_drain(cache->reader)) != NULL;) {
-            end_load(cache, load, NULL, MODULE_FAILURE_WORKER);
+            end_load(cache, load, MODULE_FAILURE_WORKER);
         }
         opener_free(cache->opener);
     }
@@ -420,28 +486,59 @@ int module_cache_worker_pid(const struct module_cache *cache, size_t index)
     return module_reader_worker_pid(cache->reader, (enum module_worker_name)index);
 }
 
+/* Drops both holds of a ticket to which no answer will come. */
+static void drop_ticket(struct module_ticket *ticket)
+{
+    module_ticket_release(ticket);
+    module_ticket_release(ticket);
+}
+
+/* Has a file opened for a ticket, and for that of its names. Without success they are freed. */
+static bool open_for(struct module_cache *cache, struct module_ticket *ticket,
+                     const struct module_query *query)
+{
+    const struct opener_request opening = {
+        .source = ticket->request.source,
+        .urgency = ticket->request.urgency,
+        .query = query,
+        .userdata = ticket,
+    };
+    if (opener_submit(cache->opener, &opening) == 0) {
+        atomic_fetch_add(&cache->requested_count, 1);
+        return true;
+    }
+    atomic_fetch_add(&cache->refused_count, 1);
+    drop_ticket(ticket->names);
+    drop_ticket(ticket);
+    return false;
+}
+
 static struct module_ticket *submit(struct module_cache *cache,
                                     const struct module_request *request,
                                     const struct module_query *query)
 {
     struct module_ticket *ticket = module_ticket_new(request);
-    if (ticket == NULL) {
+    return ticket != NULL && open_for(cache, ticket, query) ? ticket : NULL;
+}
+
+struct module_ticket *module_cache_request_both(struct module_cache *cache,
+                                                const struct module_query *query,
+                                                struct module_ticket **ret_names)
+{
+    const struct module_request cfi = {.source = MODULE_FILE, .table = MODULE_CFI};
+    const struct module_request symbols = {.source = MODULE_FILE, .table = MODULE_SYMBOLS};
+    struct module_ticket *ticket = module_ticket_new(&cfi);
+    struct module_ticket *names = module_ticket_new(&symbols);
+    if (ticket == NULL || names == NULL) {
+        drop_ticket(ticket);
+        drop_ticket(names);
         return NULL;
     }
-    const struct opener_request opening = {
-        .source = request->source,
-        .urgency = request->urgency,
-        .query = query,
-        .userdata = ticket,
-    };
-    if (opener_submit(cache->opener, &opening) < 0) {
-        /* No answer will come: both holds are dropped here. */
-        atomic_fetch_add(&cache->refused_count, 1);
-        module_ticket_release(ticket);
-        module_ticket_release(ticket);
+    ticket->names = names;
+    if (!open_for(cache, ticket, query)) {
         return NULL;
     }
-    atomic_fetch_add(&cache->requested_count, 1);
+    *ret_names = names;
     return ticket;
 }
 

@@ -16,6 +16,7 @@
 /* Large libraries take 1 to 3 ns a byte. */
 #define NS_PER_BYTE 2
 
+#define BOTH_BYTES_MAX     ((uint64_t)4 << 20)
 #define CFI_SPARE_BYTES    ((size_t)4 << 20)
 #define MAP_GROWTH_BYTES   ((size_t)1 << 20) /* of a perf map before it is read */
 #define DEBUG_FOLDER       "/usr/lib/debug/.build-id/"
@@ -75,7 +76,8 @@ uint64_t module_load_expected_ns(const struct module_load *load, uint64_t known_
     return (file_bytes + debug_bytes) * NS_PER_BYTE;
 }
 
-static int send_file(const struct module_load *load, struct elf_worker *worker, size_t limit_bytes)
+static int send_file(const struct module_load *load, struct elf_worker *worker, size_t limit_bytes,
+                     bool both)
 {
     const struct elf_worker_file file = {
         .fd = load->file.fd,
@@ -85,10 +87,30 @@ static int send_file(const struct module_load *load, struct elf_worker *worker, 
         .changed_ns = load->file.identity.changed_ns,
         .link_count = load->file.link_count,
     };
-    return elf_worker_send_file(worker, file_request(load->request.table), &file, limit_bytes);
+    return both ? elf_worker_send_both(worker, &file, limit_bytes,
+                                       table_limit(MODULE_SYMBOLS, file.size_bytes))
+                : elf_worker_send_file(worker, file_request(load->request.table), &file,
+                                       limit_bytes);
 }
 
-int module_load_ask(const struct module_load *load, struct elf_worker *worker)
+bool module_load_may_be_both(const struct module_load *load)
+{
+    return load->then_symbols && load->request.source == MODULE_FILE &&
+           load->request.table == MODULE_CFI && load->file.identity.size_bytes <= BOTH_BYTES_MAX;
+}
+
+bool module_load_go_on(struct module_load *load)
+{
+    bool goes_on = load->then_symbols;
+    if (goes_on) {
+        load->request.table = MODULE_SYMBOLS;
+        load->then_symbols = false;
+        load->is_for_first = false;
+    }
+    return goes_on;
+}
+
+int module_load_ask(const struct module_load *load, struct elf_worker *worker, bool both)
 {
     enum module_table table = load->request.table;
     uint64_t file_bytes = load->file.identity.size_bytes;
@@ -109,7 +131,7 @@ int module_load_ask(const struct module_load *load, struct elf_worker *worker)
         return elf_worker_send_map(worker, ELF_WORKER_JITDUMP, load->file.fd,
                                    load->request.known_bytes, limit_bytes);
     case MODULE_FILE:
-        return send_file(load, worker, limit_bytes);
+        return send_file(load, worker, limit_bytes, both);
     case MODULE_VDSO:
     case MODULE_VDSO_32BIT:
     case MODULE_DEBUG:

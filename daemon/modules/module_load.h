@@ -18,8 +18,16 @@ uint64_t module_load_expected_ns(const struct module_load *load, uint64_t known_
 /* True when all requesters have released their tickets: the load need not be read. */
 bool module_load_is_abandoned(const struct module_load *load);
 
-/* Sends the request for `load` to `worker`. Returns as elf_worker_send(). */
-int module_load_ask(const struct module_load *load, struct elf_worker *worker);
+/* Sends the request for `load` to `worker`; with `both`, for its call frames and then its symbols.
+ * Returns as elf_worker_send(). */
+int module_load_ask(const struct module_load *load, struct elf_worker *worker, bool both);
+
+/* True when its call frames and its symbols may be read by one request: it is for both, and so
+ * small that no other file waits long for the second. */
+bool module_load_may_be_both(const struct module_load *load);
+
+/* After its table was read, or could not be: true when there is another one to read. */
+bool module_load_go_on(struct module_load *load);
 
 /* Writes the path of the debug file that may have been split off this file, by its build-id. False:
  * the load is for another kind of table, or has its debug file already. */

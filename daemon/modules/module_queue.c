@@ -10,6 +10,7 @@
 #include "module_queue.h"
 
 #include "cleanup.h"
+#include "module_ticket.h"
 
 /* A load's place in the queue of one user. */
 struct module_claim {
@@ -197,6 +198,26 @@ bool module_queue_unclaim(struct module_queue *queue, struct module_load *load, 
     return load->claims == NULL;
 }
 
+static bool has_ticket_of(const struct module_load *load, uid_t uid)
+{
+    const struct module_ticket *ticket = load->tickets;
+    while (ticket != NULL && ticket->uid != uid) {
+        ticket = ticket->next;
+    }
+    return ticket != NULL;
+}
+
+void module_queue_review(struct module_queue *queue, struct module_load *load)
+{
+    struct module_claim *next = NULL;
+    for (struct module_claim *claim = load->claims; claim != NULL; claim = next) {
+        next = claim->next_of_load;
+        if (!has_ticket_of(load, claim->uid)) {
+            (void)module_queue_unclaim(queue, load, claim->uid);
+        }
+    }
+}
+
 void module_load_free_claims(struct module_load *load)
 {
     while (load->claims != NULL) {
@@ -294,7 +315,9 @@ void module_queue_serve(struct module_queue *queue, struct module_load *load, ui
 bool module_load_is(const struct module_load *load, enum module_table table,
                     const struct file_identity *identity)
 {
-    return load->request.source != MODULE_KERNEL && load->request.table == table &&
+    bool has_table =
+        load->request.table == table || (table == MODULE_SYMBOLS && load->then_symbols);
+    return load->request.source != MODULE_KERNEL && has_table &&
            file_identity_equal(&load->file.identity, identity);
 }
 

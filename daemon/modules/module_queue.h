@@ -21,7 +21,8 @@
 #define MODULE_QUEUE_NAMES_SPARE_NS NS_PER_S
 #define MODULE_QUEUE_USERS_MAX      1024 /* users without waiting loads whose time is remembered */
 
-/* A file of which a table is wanted, and the tickets and claims for it. */
+/* A file of which a table is wanted, or call frames and then symbols, and the tickets and claims
+ * for it. `request` is for the table that is next, or that a worker reads. */
 struct module_load {
     struct module_load *next;
     struct module_request request;
@@ -35,6 +36,7 @@ struct module_load {
     uint64_t arrived_ns;         /* when it was wanted first */
     uint64_t expected_ns;        /* what reading it takes, as far as is known */
     bool is_for_first;           /* too slow or too large for the second worker */
+    bool then_symbols;           /* are wanted too, once the call frames have been read */
     bool is_waiting;             /* module_queue's own */
 };
 
@@ -56,6 +58,8 @@ struct module_queue *module_queue_free(struct module_queue *queue);
 int module_queue_claim(struct module_queue *queue, struct module_load *load, uid_t uid);
 /* Removes the claim of `uid`. True: the load has no claim left. */
 bool module_queue_unclaim(struct module_queue *queue, struct module_load *load, uid_t uid);
+/* Removes the claims of accounts that have no ticket for the load any more. */
+void module_queue_review(struct module_queue *queue, struct module_load *load);
 /* Queues the load (taken), which has a claim; `arrived_ns` and the members after it are set.
  * Returns 0 or -ENOMEM. */
 int module_queue_add(struct module_queue *queue, struct module_load *load);
@@ -69,10 +73,10 @@ void module_queue_remove(struct module_queue *queue, struct module_load *load);
 void module_queue_serve(struct module_queue *queue, struct module_load *load, uid_t uid);
 /* Frees the claims of a load that does not wait. */
 void module_load_free_claims(struct module_load *load);
-/* A load (borrowed) for this table of this file, or NULL. */
+/* A load (borrowed) that will have this table of this file, or NULL. */
 struct module_load *module_queue_find(struct module_queue *queue, enum module_table table,
                                       const struct file_identity *identity);
-/* True when the load is for this table of this file. The kernel has no identity: its symbols
+/* True when the load will have this table of this file. The kernel has no identity: its symbols
  * change. */
 bool module_load_is(const struct module_load *load, enum module_table table,
                     const struct file_identity *identity);

@@ -108,6 +108,11 @@ int module_reader_claim(struct module_reader *reader, struct module_load *load, 
     return module_queue_claim(reader->queue, load, uid);
 }
 
+void module_reader_review(struct module_reader *reader, struct module_load *load)
+{
+    module_queue_review(reader->queue, load);
+}
+
 int module_reader_add(struct module_reader *reader, struct module_load *load)
 {
     uint64_t known_ns = 0;
@@ -120,23 +125,44 @@ int module_reader_add(struct module_reader *reader, struct module_load *load)
     return module_queue_add(reader->queue, load);
 }
 
-/* Takes the load (returned) of a worker and charges its time. */
-static struct module_load *take_load(struct module_reader *reader, struct module_worker *worker,
-                                     uint64_t now_ns)
+/* Charges the time that a worker took for a table. */
+static void charge_table(struct module_reader *reader, struct module_worker *worker,
+                         uint64_t now_ns)
 {
-    uint64_t time_ns = now_ns - worker->since_ns;
-    struct module_load *load = module_worker_take(worker, now_ns);
+    const struct module_load *load = worker->load;
+    uint64_t time_ns = now_ns - worker->charged_ns;
+    worker->charged_ns = now_ns;
     module_queue_charge(reader->queue, worker->uid, time_ns);
     if (is_known(load) && time_ns >= MODULE_SLOW_NS) {
         slow_files_add(&reader->slow_files, load->request.table, &load->file.identity, time_ns);
     }
-    return load;
+}
+
+/* Takes the load (returned) of a worker and charges its time. */
+static struct module_load *take_load(struct module_reader *reader, struct module_worker *worker,
+                                     uint64_t now_ns)
+{
+    charge_table(reader, worker, now_ns);
+    return module_worker_take(worker, now_ns);
 }
 
 static bool fail_load(struct module_load *load, enum module_failure failure,
                       struct module_reading *ret)
 {
     *ret = (struct module_reading){.load = load, .failure = failure};
+    return true;
+}
+
+/* Ends the reading of a table: of the first of two, the load stays at its worker. */
+static bool end_table(struct module_reader *reader, struct module_worker *worker, uint64_t now_ns,
+                      enum module_failure failure, struct module_reading *ret)
+{
+    if (!worker->reads_both) {
+        return fail_load(take_load(reader, worker, now_ns), failure, ret);
+    }
+    charge_table(reader, worker, now_ns);
+    worker->reads_both = false;
+    *ret = (struct module_reading){.load = worker->load, .failure = failure, .goes_on = true};
     return true;
 }
 
@@ -181,16 +207,17 @@ static bool receive_answer(struct module_reader *reader, enum module_worker_name
     module_worker_works(worker);
     /* What was opened is not in a file that was written since: it is to be opened again. */
     if (r == -ENOBUFS || r == -ESTALE) {
-        return fail_load(take_load(reader, worker, now_ns), MODULE_FAILURE_LIMIT, ret);
+        return end_table(reader, worker, now_ns, MODULE_FAILURE_LIMIT, ret);
     }
     if (r < 0 && name == MODULE_SECOND) {
         return put_back(reader, now_ns, ret);
     }
     if (r < 0) {
         note_refusal(reader, worker->load, r);
-        return fail_load(take_load(reader, worker, now_ns), MODULE_FAILURE_UNREADABLE, ret);
+        return end_table(reader, worker, now_ns, MODULE_FAILURE_UNREADABLE, ret);
     }
-    *ret = (struct module_reading){.load = take_load(reader, worker, now_ns), .table = table};
+    (void)end_table(reader, worker, now_ns, MODULE_FAILURE_NONE, ret);
+    ret->table = table;
     return true;
 }
 
@@ -211,13 +238,24 @@ static bool is_forbidden(struct module_reader *reader, const struct module_load 
            opener_is_discarding(reader->opener, uid);
 }
 
-static void send_load(struct module_reader *reader, struct module_worker *worker,
+/* Whether a worker is asked for both tables at once. What the second worker cannot read is given
+ * back, so that is one table. */
+static bool is_asked_for_both(const struct module_reader *reader, enum module_worker_name name,
+                              const struct module_load *load)
+{
+    return name == MODULE_FIRST && module_load_may_be_both(load) &&
+           slow_files_time_ns(&reader->slow_files, MODULE_SYMBOLS, &load->file.identity) == 0;
+}
+
+static void send_load(struct module_reader *reader, enum module_worker_name name,
                       struct module_load *load, uid_t uid, uint64_t now_ns)
 {
+    struct module_worker *worker = &reader->workers.workers[name];
     if (!module_worker_prepare(worker, load, now_ns)) {
         return;
     }
-    int r = module_load_ask(load, worker->current);
+    bool both = is_asked_for_both(reader, name, load);
+    int r = module_load_ask(load, worker->current, both);
     if (r == -EAGAIN) {
         return;
     }
@@ -227,7 +265,7 @@ static void send_load(struct module_reader *reader, struct module_worker *worker
         return;
     }
     module_queue_serve(reader->queue, load, uid);
-    module_worker_reads(worker, load, uid, now_ns);
+    module_worker_reads(worker, load, both, uid, now_ns);
 }
 
 /* Sends the next load to a worker. True: `*ret` is a load that is not to be read. */
@@ -255,7 +293,7 @@ static bool begin_load(struct module_reader *reader, enum module_worker_name nam
         module_queue_remove(reader->queue, load);
         return fail_load(load, MODULE_FAILURE_LIMIT, ret);
     }
-    send_load(reader, &reader->workers.workers[name], load, uid, now_ns);
+    send_load(reader, name, load, uid, now_ns);
     return false;
 }
 

@@ -11,10 +11,11 @@
 
 struct module_reader;
 
-/* The result of a load. */
+/* The result of a load, for the table that its request is for. */
 struct module_reading {
-    struct module_load *load;      /* returned */
-    enum module_failure failure;   /* _NONE, _UNREADABLE, _WORKER or _LIMIT */
+    struct module_load *load;    /* returned; borrowed, if */
+    bool goes_on;                /* its worker reads the other table already: module_load_go_on() */
+    enum module_failure failure; /* _NONE, _UNREADABLE, _WORKER or _LIMIT */
     struct elf_worker_table table; /* returned, where there is no failure */
 };
 
@@ -44,9 +45,11 @@ int module_reader_fd(const struct module_reader *reader);
 
 /* Adds a claim of `uid` to a load, queued or not. Returns 0 or -ENOMEM. */
 int module_reader_claim(struct module_reader *reader, struct module_load *load, uid_t uid);
+/* Removes the claims of accounts without a ticket from a load that is not queued. */
+void module_reader_review(struct module_reader *reader, struct module_load *load);
 /* Queues a load (taken on success) that has a claim and `arrived_ns`. Returns 0 or -ENOMEM. */
 int module_reader_add(struct module_reader *reader, struct module_load *load);
-/* A load (borrowed) for this table of this file, or NULL. */
+/* A load (borrowed) that will have this table of this file, or NULL. */
 struct module_load *module_reader_find(struct module_reader *reader, enum module_table table,
                                        const struct file_identity *identity);
 /* Makes the load urgent: a sample waits for it. */

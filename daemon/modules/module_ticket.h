@@ -16,7 +16,9 @@ struct module_ticket {
     uint64_t shown_ns;
     struct module_entry *entry;
     struct module_request request;
-    struct module_ticket *next; /* the cache's own */
+    uid_t uid;                   /* the cache's own, as what follows: for whom it was opened */
+    struct module_ticket *names; /* for the symbols of the same file, by the same opening */
+    struct module_ticket *next;
 };
 
 /* The requester and the cache hold it. NULL: no memory. */

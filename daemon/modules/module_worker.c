@@ -139,11 +139,13 @@ bool module_worker_prepare(struct module_worker *worker, const struct module_loa
     return worker->current != NULL && may_read(worker, load);
 }
 
-void module_worker_reads(struct module_worker *worker, struct module_load *load, uid_t uid,
-                         uint64_t now_ns)
+void module_worker_reads(struct module_worker *worker, struct module_load *load, bool both,
+                         uid_t uid, uint64_t now_ns)
 {
     worker->load = load;
+    worker->reads_both = both;
     worker->since_ns = now_ns;
+    worker->charged_ns = now_ns;
     worker->author = load->file.author;
     worker->uid = uid;
 }
@@ -151,5 +153,6 @@ void module_worker_reads(struct module_worker *worker, struct module_load *load,
 struct module_load *module_worker_take(struct module_worker *worker, uint64_t now_ns)
 {
     worker->since_ns = now_ns;
+    worker->reads_both = false;
     return take_ptr(worker->load);
 }

@@ -23,7 +23,9 @@ struct module_worker {
     struct elf_worker *current; /* NULL while there is none */
     struct module_load *load;   /* what it reads; NULL: nothing */
     uint64_t since_ns;          /* when it was given that, or has read or begun last */
-    bool was_lost;              /* the one before died, or took too long */
+    uint64_t charged_ns;        /* up to when its account has been charged for that */
+    bool reads_both; /* it reads call frames, and will read symbols without being asked */
+    bool was_lost;   /* the one before died, or took too long */
     uint64_t restart_delay_ns;
     uint64_t restart_ns; /* not before */
     uid_t uid;           /* for whom it reads, or read last */
@@ -52,8 +54,8 @@ void module_worker_works(struct module_worker *worker);
  * the old one. */
 bool module_worker_prepare(struct module_worker *worker, const struct module_load *load,
                            uint64_t now_ns);
-/* Notes that the worker reads `load` (taken) for the account `uid`. */
-void module_worker_reads(struct module_worker *worker, struct module_load *load, uid_t uid,
-                         uint64_t now_ns);
+/* Notes that the worker reads `load` (taken) for the account `uid`, one table or both. */
+void module_worker_reads(struct module_worker *worker, struct module_load *load, bool both,
+                         uid_t uid, uint64_t now_ns);
 /* Takes its load (returned) away, with or without a result. */
 struct module_load *module_worker_take(struct module_worker *worker, uint64_t now_ns);

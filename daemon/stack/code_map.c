@@ -129,7 +129,11 @@ static void ask(struct code_map *map, struct code_file *file, struct code_table 
                 const struct mapping *mapping)
 {
     enum module_table kind = table == &file->all ? MODULE_CODE : MODULE_CFI;
-    struct module_ticket *ticket = mapping_request(map->cache, kind, urgency, process, mapping);
+    /* A frame that needs a rule there will need a name. */
+    bool both = kind == MODULE_CFI && urgency == MODULE_WANTED && !table->wanted;
+    struct module_ticket *ticket =
+        both ? mapping_request_both(map->cache, process, mapping)
+             : mapping_request(map->cache, kind, urgency, process, mapping);
     table->wanted = urgency == MODULE_WANTED;
     if (ticket == NULL) {
         return;
@@ -408,6 +412,7 @@ void code_map_file_gone(struct mapped_file *mapped)
 {
     struct code_file *file = mapped->code_file;
     mapped->code_file = NULL;
+    mapping_file_gone(mapped);
     if (file != NULL && file->waiting) {
         file->mapped = NULL;
     } else if (file != NULL) {

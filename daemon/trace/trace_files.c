@@ -52,9 +52,9 @@ enum trace_file_state {
 struct trace_file {
     struct trace_file *next; /* trace_files::pending */
     enum trace_file_state state;
-    uint64_t number;                  /* from 0, in the order of being met */
-    bool orphan;                      /* its mapped_file is gone */
-    const struct mapped_file *mapped; /* while it is there; NULL: the kernel */
+    uint64_t number;            /* from 0, in the order of being met */
+    bool orphan;                /* its mapped_file is gone */
+    struct mapped_file *mapped; /* while it is there; NULL: the kernel */
     char name[MODULE_NAME_BYTES];
     struct module_query query;      /* its path is the mapped_file's; NULL: the kernel */
     uint64_t retry_ns;              /* refused, it is not asked for again before this */
@@ -175,7 +175,7 @@ static void ask(struct trace_files *files, struct trace_file *file)
     }
     file->ticket = file->query.path == NULL
                        ? module_cache_request_kernel(files->cache)
-                       : mapping_ask(files->cache, MODULE_SYMBOLS, MODULE_WANTED, &file->query);
+                       : mapping_request_names(files->cache, file->mapped, &file->query);
     if (file->ticket == NULL) {
         refuse(files, file, limit_clock_ns() + RETRY_NS);
         return;
@@ -185,8 +185,7 @@ static void ask(struct trace_files *files, struct trace_file *file)
 }
 
 static struct trace_file *new_file(struct trace_files *files, const char *name, uint32_t owner,
-                                   const struct mapped_file *mapped,
-                                   const struct module_query *query)
+                                   struct mapped_file *mapped, const struct module_query *query)
 {
     struct trace_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
@@ -206,8 +205,7 @@ static struct trace_file *new_file(struct trace_files *files, const char *name, 
 }
 
 struct trace_file *trace_files_meet(struct trace_files *files, uint32_t owner,
-                                    const struct mapped_file *mapped,
-                                    const struct module_query *query)
+                                    struct mapped_file *mapped, const struct module_query *query)
 {
     return new_file(files, mapped->path, owner, mapped, query);
 }

@@ -29,8 +29,7 @@ void trace_files_begin(struct trace_files *files, uint32_t log_number);
  * until trace_files_gone(). The result is owned by the files; NULL when there is no memory.
  */
 struct trace_file *trace_files_meet(struct trace_files *files, uint32_t owner,
-                                    const struct mapped_file *mapped,
-                                    const struct module_query *query);
+                                    struct mapped_file *mapped, const struct module_query *query);
 /* The kernel's file, named `name`; the first call adds it. */
 struct trace_file *trace_files_kernel(struct trace_files *files, const char *name);
 

@@ -58,6 +58,20 @@ void fake_module_table_free(void)
     shared.bytes = NULL;
 }
 
+static struct module_ticket *new_ticket(struct module_cache *cache, struct fake_request *asked,
+                                        bool fails)
+{
+    asked->ticket = calloc(1, sizeof *asked->ticket);
+    assert_non_null(asked->ticket);
+    *asked->ticket =
+        (struct module_ticket){.cache = cache,
+                               .request = asked,
+                               .state = fails ? MODULE_FAILED : MODULE_PENDING,
+                               .failure = fails ? MODULE_FAILURE_UNREADABLE : MODULE_FAILURE_NONE};
+    cache->held_count++;
+    return asked->ticket;
+}
+
 static struct module_ticket *request(struct module_cache *cache, enum module_table table,
                                      enum module_urgency urgency, uint64_t inode)
 {
@@ -69,18 +83,22 @@ static struct module_ticket *request(struct module_cache *cache, enum module_tab
     struct fake_request *asked =
         fails ? &cache->code_request : &cache->requests[cache->request_count++];
     *asked = (struct fake_request){.table = table, .urgency = urgency, .inode = inode};
-    if (cache->refuses) {
-        return NULL;
+    return cache->refuses ? NULL : new_ticket(cache, asked, fails);
+}
+
+struct module_ticket *module_cache_request_both(struct module_cache *cache,
+                                                const struct module_query *query,
+                                                struct module_ticket **ret_names)
+{
+    struct module_ticket *ticket = request(cache, MODULE_CFI, MODULE_WANTED, query->inode);
+    if (ticket != NULL) {
+        assert_true(cache->names_count < FAKE_REQUESTS_MAX);
+        struct fake_request *asked = &cache->names[cache->names_count++];
+        *asked = (struct fake_request){
+            .table = MODULE_SYMBOLS, .urgency = MODULE_WANTED, .inode = query->inode};
+        *ret_names = new_ticket(cache, asked, false);
     }
-    asked->ticket = calloc(1, sizeof *asked->ticket);
-    assert_non_null(asked->ticket);
-    *asked->ticket =
-        (struct module_ticket){.cache = cache,
-                               .request = asked,
-                               .state = fails ? MODULE_FAILED : MODULE_PENDING,
-                               .failure = fails ? MODULE_FAILURE_UNREADABLE : MODULE_FAILURE_NONE};
-    cache->held_count++;
-    return asked->ticket;
+    return ticket;
 }
 
 struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
@@ -132,6 +150,17 @@ static void answer(struct module_cache *cache, uint64_t inode, enum module_state
         ticket->shown_ns = cache->shown_ns;
         if (table != NULL) {
             ticket->module.cfi = *table;
+        }
+    }
+}
+
+void fake_names_answer(struct module_cache *cache, enum module_failure failure)
+{
+    for (size_t i = 0; i < cache->names_count; i++) {
+        struct module_ticket *ticket = cache->names[i].ticket;
+        if (ticket != NULL && ticket->state == MODULE_PENDING) {
+            ticket->state = failure == MODULE_FAILURE_NONE ? MODULE_READY : MODULE_FAILED;
+            ticket->failure = failure;
         }
     }
 }

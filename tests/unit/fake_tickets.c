@@ -54,6 +54,14 @@ struct module_ticket *module_cache_request(struct module_cache *cache, enum modu
     return refuses_requests ? NULL : make_ticket(query, false);
 }
 
+struct module_ticket *module_cache_request_both(struct module_cache *cache,
+                                                const struct module_query *query,
+                                                struct module_ticket **ret_names)
+{
+    *ret_names = module_cache_request(cache, MODULE_SYMBOLS, MODULE_WANTED, query);
+    return module_cache_request(cache, MODULE_CFI, MODULE_WANTED, query);
+}
+
 struct module_ticket *module_cache_request_vdso(struct module_cache *cache, enum module_table table,
                                                 bool is_32bit)
 {

@@ -151,14 +151,14 @@ struct ring_world *ring_world_free(struct ring_world *world)
         (void)cpu_books_free(world->books);
         (void)process_table_free(world->processes);
         (void)code_map_free(world->code);
-        assert_int_equal(world->cache.held_count, 0);
-        fake_module_table_free();
         (void)filter_free(world->filter);
         (void)filter_free(world->second.filter);
         (void)trace_free(world->second.trace);
         (void)trace_buffer_free(world->second.buffer);
         (void)address_cache_free(world->second.addresses);
         (void)trace_free(world->trace);
+        assert_int_equal(world->cache.held_count, 0);
+        fake_module_table_free();
         (void)trace_cursor_free(world->reader);
         (void)trace_buffer_free(world->buffer);
         (void)address_cache_free(world->addresses);

@@ -8,6 +8,7 @@
 #include "built_tables.h"
 #include "code_map.h"
 #include "fake_module_cache.h"
+#include "mapping_query.h"
 
 #define PID   100
 #define START UINT64_C(0x5000)
@@ -116,6 +117,64 @@ TEST_WITH(a_rule_comes_with_its_table_and_is_remembered, set_up, tear_down)
     assert_int_equal(world.cache.request_count, 1);
 }
 
+/* What a trace asks for a file that is mapped at START. */
+static struct module_ticket *request_names(void)
+{
+    struct process *process = process_table_find(world.processes, PID, 20);
+    const struct mapping *mapping = process_find_mapping(process, LEAF, 20);
+    assert_non_null(mapping);
+    const struct module_query query = mapping_query(process, mapping);
+    return mapping_request_names(&world.cache, mapping->file, &query);
+}
+
+TEST_WITH(names_come_by_the_opening_for_the_call_frames, set_up, tear_down)
+{
+    map_file(PID, START, 1, 10);
+    FINDS({LEAF, 20, PENDING});
+    assert_int_equal(world.cache.names_count, 1);
+    struct module_ticket *names = request_names();
+    assert_ptr_equal(names, world.cache.names[0].ticket);
+    assert_int_equal(world.cache.request_count, 1);
+    /* Once: who asks again has the file opened. */
+    struct module_ticket *again = request_names();
+    assert_int_equal(world.cache.request_count, 2);
+    assert_int_equal(world.cache.requests[1].table, MODULE_SYMBOLS);
+    module_ticket_release(names);
+    module_ticket_release(again);
+}
+
+TEST_WITH(names_are_asked_for_again_where_that_opening_did_not_do, set_up, tear_down)
+{
+    static const struct {
+        enum module_failure failure;
+        size_t request_count;
+    } cases[] = {{MODULE_FAILURE_NONE, 1}, {MODULE_FAILURE_IDENTITY, 1}, {MODULE_FAILURE_LIMIT, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        world.cache.request_count = 0;
+        map_file(PID, START, i + 1, 10 + i);
+        FINDS({LEAF, 20, PENDING});
+        fake_names_answer(&world.cache, cases[i].failure);
+        module_ticket_release(request_names());
+        assert_int_equal(world.cache.request_count, cases[i].request_count);
+    }
+}
+
+/* A table that was asked for ahead of time has no names with it; one that is asked for again has
+ * them already. */
+TEST_WITH(names_are_asked_for_by_the_first_frame, set_up, tear_down)
+{
+    map_file(PID, START, 1, 10);
+    code_map_prefetch(world.map, world.processes);
+    assert_int_equal(world.cache.names_count, 0);
+    FINDS({LEAF, 20, PENDING});
+    assert_int_equal(world.cache.names_count, 1);
+    fake_module_failed(&world.cache, 1, MODULE_FAILURE_LIMIT);
+    assert_true(code_map_poll(world.map));
+    FINDS({LEAF, UINT64_C(2200000000), PENDING});
+    assert_int_equal(world.cache.request_count, 3);
+    assert_int_equal(world.cache.names_count, 1);
+}
+
 TEST_WITH(an_answer_names_the_file_that_is_waited_for, set_up, tear_down)
 {
     map_file(PID, START, 1, 10);
@@ -203,7 +262,7 @@ TEST_WITH(each_sample_sees_what_was_mapped_at_its_time, set_up, tear_down)
     }
     process_table_prune(world.processes, 200);
     (void)code_map_poll(world.map);
-    assert_int_equal(world.cache.held_count, 1);
+    assert_int_equal(world.cache.held_count, 2); /* with its names */
     FINDS({LEAF, 250, NO_RULE});
 }
 
@@ -220,7 +279,7 @@ TEST_WITH(a_file_that_goes_while_it_is_waited_for_leaves_nothing, set_up, tear_d
     /* And one that is still waited for at the end is released there: see tear_down(). */
     map_file(PID, START, 2, 50);
     FINDS({LEAF, 60, PENDING});
-    assert_int_equal(world.cache.held_count, 1);
+    assert_int_equal(world.cache.held_count, 2); /* with its names */
 }
 
 /* Twice the same library, written over in between, with a table that may be of either. */

@@ -2,6 +2,8 @@
 
 /* Whose turn it is, with users whose files take any time they like. */
 #include "module_queue.h"
+
+#include "module_ticket.h"
 #include "unit_test.h"
 
 #define LOADS 4096
@@ -232,4 +234,33 @@ QUEUE(remembers_a_bounded_number_of_users)
     add(queue, 1, MODULE_WANTED);
     add(queue, 99999, MODULE_WANTED);
     assert_int_equal(serve(queue, 1), 99999);
+}
+
+TEST(a_load_for_two_tables_is_found_for_both)
+{
+    const struct file_identity identity = {.inode = 1};
+    struct module_load load = {.request.table = MODULE_CFI, .file.identity = identity};
+    assert_true(module_load_is(&load, MODULE_CFI, &identity));
+    assert_false(module_load_is(&load, MODULE_SYMBOLS, &identity));
+    load.then_symbols = true;
+    assert_true(module_load_is(&load, MODULE_CFI, &identity));
+    assert_true(module_load_is(&load, MODULE_SYMBOLS, &identity));
+    assert_false(module_load_is(&load, MODULE_CODE, &identity));
+}
+
+TEST(an_account_that_has_its_table_waits_for_no_other)
+{
+    struct module_queue *queue = module_queue_new();
+    struct module_ticket ticket = {.uid = 2};
+    struct module_load load = {.tickets = &ticket};
+    for (uid_t uid = 1; uid <= 3; uid++) {
+        assert_int_equal(module_queue_claim(queue, &load, uid), 0);
+    }
+    module_queue_review(queue, &load);
+    assert_int_equal(module_queue_add(queue, &load), 0);
+    uid_t uid = 0;
+    assert_ptr_equal(module_queue_first(queue, &any, &uid), &load);
+    assert_int_equal(uid, 2);
+    assert_true(module_queue_unclaim(queue, &load, 2));
+    module_queue_free(queue);
 }

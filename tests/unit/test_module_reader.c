@@ -48,7 +48,11 @@ int elf_worker_receive(struct elf_worker *worker, struct elf_worker_table *ret)
         [ANSWER_STALE] = -ESTALE, [ANSWER_DEATH] = -EPIPE,
     };
     enum answer answer = world.answers[worker->reads];
-    if (answer != ANSWER_NONE) {
+    if (answer != ANSWER_NONE && worker->both) {
+        worker->both = false;
+        world.answers[worker->reads] = ANSWER_NONE;
+        memset(ret, 0, sizeof *ret);
+    } else if (answer != ANSWER_NONE) {
         worker->reads = 0;
         memset(ret, 0, sizeof *ret);
     }
@@ -125,12 +129,18 @@ static int add_again(int of, uid_t uid, uint64_t now_ns)
     return number;
 }
 
-/* Lets the workers go on: the number of the load that came out (0: none), and why. */
+/* Lets the workers go on: the number of the load that came out (0: none), and why. Negative: of its
+ * call frames; it stays. */
 static int go_on(uint64_t now_ns, enum module_failure *ret_failure)
 {
     struct module_reading reading;
     if (!module_reader_next(world.reader, now_ns, false, &reading)) {
         return 0;
+    }
+    if (reading.goes_on) {
+        assert_true(module_load_go_on(reading.load));
+        *ret_failure = reading.failure;
+        return -reading.load->file.fd;
     }
     module_load_free_claims(reading.load);
     *ret_failure = reading.failure;
@@ -157,12 +167,39 @@ static void expect_read(uint64_t now_ns, int number)
     expect_out(now_ns, number, MODULE_FAILURE_NONE);
 }
 
+/* The same with the call frames of two tables. */
+static void expect_frames(uint64_t now_ns, int number)
+{
+    world.answers[number] = ANSWER_TABLE;
+    expect_out(now_ns, -number, MODULE_FAILURE_NONE);
+}
+
 /* A file of uid 1, which the first worker begins with at 0. */
 static int begin_slow(void)
 {
     int slow = add(1, 0);
     expect_nothing(0);
     return slow;
+}
+
+/* A file of so many bytes whose call frames a sample waits for, and whose symbols are wanted. */
+static int add_both(uid_t uid, uint64_t now_ns, uint64_t size_bytes)
+{
+    int number = ++world.load_count;
+    struct module_load *load = &world.loads[number];
+    *load = (struct module_load){
+        .request.table = MODULE_CFI,
+        .then_symbols = true,
+        .uid = uid,
+        .file = {.fd = number, .is_local = true, .author = uid},
+        .debug_fd = -1,
+        .arrived_ns = now_ns,
+    };
+    load->file.identity =
+        (struct file_identity){.inode = (uint64_t)number, .size_bytes = size_bytes};
+    assert_int_equal(module_reader_claim(world.reader, load, uid), 0);
+    assert_int_equal(module_reader_add(world.reader, load), 0);
+    return number;
 }
 
 /* By which worker a load was begun last. */
@@ -388,6 +425,71 @@ READER_TEST(remembers_what_was_slow)
     expect_not_begun(again);
     assert_int_equal(world.loads[again].expected_ns, 4000 * MS);
     assert_true(world.loads[again].is_for_first);
+}
+
+READER_TEST(call_frames_and_symbols_of_a_small_file_are_read_by_one_request)
+{
+    int both = add_both(1, 0, 1 << 20);
+    expect_nothing(0);
+    expect_with(both, MODULE_FIRST);
+    int next = add(2, 1 * MS);
+    expect_frames(5 * MS, both);
+    expect_nothing(6 * MS);
+    expect_not_begun(next);
+    assert_int_equal(world.loads[both].request.table, MODULE_SYMBOLS);
+    assert_ptr_equal(
+        module_reader_find(world.reader, MODULE_SYMBOLS, &world.loads[both].file.identity),
+        &world.loads[both]);
+    expect_read(7 * MS, both);
+    expect_nothing(7 * MS);
+    expect_with(next, MODULE_FIRST);
+}
+
+/* An error is that of one table, and a worker that dies has not read the other. */
+READER_TEST(call_frames_that_cannot_be_read_leave_the_symbols)
+{
+    int broken = add_both(1, 0, 1 << 20);
+    expect_nothing(0);
+    world.answers[broken] = ANSWER_BROKEN;
+    expect_out(1 * MS, -broken, MODULE_FAILURE_UNREADABLE);
+    expect_read(2 * MS, broken);
+    int deadly = add_both(1, 2 * MS, 1 << 20);
+    expect_nothing(2 * MS);
+    world.answers[deadly] = ANSWER_DEATH;
+    expect_out(3 * MS, deadly, MODULE_FAILURE_WORKER);
+    assert_true(world.loads[deadly].then_symbols);
+}
+
+/* Both count as one file: the second worker passes them after 300 ms, and the first has 10 s. */
+READER_TEST(two_tables_may_take_as_long_as_one)
+{
+    int both = add_both(1, 0, 1 << 20);
+    expect_nothing(0);
+    int quick = add(2, 0);
+    expect_frames(200 * MS, both);
+    expect_nothing(299 * MS);
+    expect_not_begun(quick);
+    expect_nothing(300 * MS);
+    expect_with(quick, MODULE_SECOND);
+    expect_nothing(9999 * MS);
+    expect_out(10000 * MS, both, MODULE_FAILURE_WORKER);
+}
+
+/* No other file's call frames wait for the names in a large one, and what the second worker cannot
+ * read is one table. */
+READER_TEST(a_large_file_and_the_second_worker_have_a_request_for_each_table)
+{
+    int large = add_both(1, 0, 5 << 20);
+    expect_nothing(0);
+    expect_read(100 * MS, large);
+    assert_true(world.loads[large].then_symbols);
+    (void)add(1, 100 * MS);
+    expect_nothing(100 * MS);
+    int small = add_both(2, 100 * MS, 1 << 20);
+    expect_nothing(400 * MS);
+    expect_with(small, MODULE_SECOND);
+    expect_read(401 * MS, small);
+    assert_true(world.loads[small].then_symbols);
 }
 
 /* The user of a slow file has asked for others' libraries before. */

@@ -190,6 +190,92 @@ CACHE_TEST(gives_symbols_and_call_frames_of_one_file_apart)
     }
 }
 
+CACHE_TEST(gives_symbols_and_call_frames_of_one_file_by_one_opening)
+{
+    static struct target libc;
+    find_mapping(getpid(), "/libc.so", &libc);
+    struct module_ticket *names = NULL;
+    struct module_ticket *frames = module_cache_request_both(fixture->cache, &libc.query, &names);
+    assert_int_equal(wait_for(fixture->cache, frames), MODULE_READY);
+    assert_int_equal(wait_for(fixture->cache, names), MODULE_READY);
+    assert_true(module_ticket_module(frames)->cfi.row_count > 1000);
+    assert_true(has_symbol(module_ticket_module(names), "strfry"));
+    assert_int_equal(module_cache_counts(fixture->cache).requested_count, 1);
+
+    /* So does a second one, whose tables are there. */
+    struct module_ticket *more_names = NULL;
+    struct module_ticket *more_frames =
+        module_cache_request_both(fixture->cache, &libc.query, &more_names);
+    assert_int_equal(wait_for(fixture->cache, more_frames), MODULE_READY);
+    assert_int_equal(module_ticket_state(more_names), MODULE_READY);
+    assert_ptr_equal(module_ticket_module(more_names), module_ticket_module(names));
+    module_ticket_release(frames);
+    module_ticket_release(names);
+    module_ticket_release(more_frames);
+    module_ticket_release(more_names);
+
+    struct module_query gone = of_gone_process(fixture, "/nowhere");
+    frames = module_cache_request_both(fixture->cache, &gone, &names);
+    assert_int_equal(wait_for(fixture->cache, frames), MODULE_FAILED);
+    assert_int_equal(module_ticket_failure(frames), MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(module_ticket_failure(names), MODULE_FAILURE_NOT_FOUND);
+    module_ticket_release(frames);
+    module_ticket_release(names);
+}
+
+/* What a file does to a worker with its call frames says nothing of its names: they are asked for
+ * again. Until then the file is kept by nothing, since a worker may hang with it. */
+CACHE_TEST(lets_go_of_a_file_over_whose_call_frames_a_worker_dies)
+{
+    static struct target libc;
+    find_mapping(getpid(), "/libc.so", &libc);
+    pid_t pid = first_worker_pid(fixture->cache);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    struct module_ticket *names = NULL;
+    struct module_ticket *frames = module_cache_request_both(fixture->cache, &libc.query, &names);
+    for (int i = 0; i < 5; i++) {
+        step(fixture->cache);
+    }
+    assert_int_equal(module_ticket_state(frames), MODULE_PENDING);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(wait_for(fixture->cache, frames), MODULE_FAILED);
+    assert_int_equal(module_ticket_failure(frames), MODULE_FAILURE_WORKER);
+    assert_int_equal(module_ticket_state(names), MODULE_FAILED);
+    assert_int_equal(module_ticket_failure(names), MODULE_FAILURE_LIMIT);
+    module_ticket_release(frames);
+    module_ticket_release(names);
+
+    names = module_cache_request(fixture->cache, MODULE_SYMBOLS, MODULE_WANTED, &libc.query);
+    assert_int_equal(wait_for(fixture->cache, names), MODULE_READY);
+    assert_true(has_symbol(module_ticket_module(names), "strfry"));
+    module_ticket_release(names);
+}
+
+/* The names join a file whose call frames are read, or will be, and one opening is enough. */
+CACHE_TEST(names_wait_for_a_file_that_is_read_for_its_call_frames)
+{
+    static struct target libc;
+    find_mapping(getpid(), "/libc.so", &libc);
+    pid_t pid = first_worker_pid(fixture->cache);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    struct module_ticket *ahead =
+        module_cache_request(fixture->cache, MODULE_CFI, MODULE_PREFETCH, &libc.query);
+    struct module_ticket *names = expect_pending(fixture, MODULE_WANTED, &libc.query);
+    assert_int_equal(module_ticket_state(ahead), MODULE_PENDING);
+    /* The second worker begins with what is queued after 300 ms: this is not. */
+    for (int i = 0; i < 10; i++) {
+        step(fixture->cache);
+    }
+    assert_int_equal(module_ticket_state(names), MODULE_PENDING);
+    /* On a machine that stood still for 10 s the worker is gone, and the call frames with it. */
+    bool is_there = kill(pid, SIGCONT) == 0;
+    assert_int_equal(wait_for(fixture->cache, ahead), is_there ? MODULE_READY : MODULE_FAILED);
+    assert_int_equal(wait_for(fixture->cache, names), MODULE_READY);
+    assert_true(has_symbol(module_ticket_module(names), "strfry"));
+    module_ticket_release(ahead);
+    module_ticket_release(names);
+}
+
 CACHE_TEST(knows_the_code_that_the_kernel_maps)
 {
     struct module_ticket *symbols =

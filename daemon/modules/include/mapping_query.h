@@ -19,9 +19,21 @@ bool mapping_is_made_code(const struct mapping *mapping);
 /* What the cache is to be asked about a mapping of `process`. The path is the mapping's. */
 struct module_query mapping_query(const struct process *process, const struct mapping *mapping);
 /* Asks for a table of what has_module() says is behind it: see module_cache_request(). */
-struct module_ticket *mapping_ask(struct module_cache *cache, enum module_table table,
-                                  enum module_urgency urgency, const struct module_query *query);
-/* Both. */
 struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
                                       enum module_urgency urgency, const struct process *process,
                                       const struct mapping *mapping);
+
+/*
+ * Asks for its call frames, which a stack waits for, and by the same opening for its symbols. The
+ * ticket for these stays with the mapped_file until mapping_request_names() takes it or
+ * mapping_file_gone() releases it.
+ */
+struct module_ticket *mapping_request_both(struct module_cache *cache,
+                                           const struct process *process,
+                                           const struct mapping *mapping);
+/* Asks for the symbols of a mapped_file, unless they were asked for with its call frames: `query`
+ * is of one of its mappings. */
+struct module_ticket *mapping_request_names(struct module_cache *cache, struct mapped_file *file,
+                                            const struct module_query *query);
+/* To be called before a mapped_file goes. */
+void mapping_file_gone(struct mapped_file *file);

@@ -28,7 +28,7 @@ struct module_table_counts {
 };
 
 struct module_cache_counts {
-    uint64_t requested_count;
+    uint64_t requested_count;      /* openings */
     uint64_t refused_count;        /* requests beyond a uid's share, or without any room */
     uint64_t worker_restart_count; /* since it died or took too long */
     uint64_t worker_renewal_count; /* since the next file was another user's */
@@ -72,6 +72,11 @@ int module_cache_worker_pid(const struct module_cache *cache, size_t index);
 struct module_ticket *module_cache_request(struct module_cache *cache, enum module_table table,
                                            enum module_urgency urgency,
                                            const struct module_query *query);
+/* Asks for the call frames of a file, wanted, and by the same opening for its symbols. `*ret_names`
+ * (set on success, returned: module_ticket_release()) is the ticket for these; else as above. */
+struct module_ticket *module_cache_request_both(struct module_cache *cache,
+                                                const struct module_query *query,
+                                                struct module_ticket **ret_names);
 /* The kernel's own symbols (/proc/kallsyms), addresses as they run. As module_cache_request(). */
 struct module_ticket *module_cache_request_kernel(struct module_cache *cache);
 /* The code that the kernel maps into every process ("[vdso]"), which is the same for all of 64

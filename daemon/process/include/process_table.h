@@ -79,6 +79,7 @@ struct mapped_file {
     bool is_jitdump;  /* by its name: jit-PID.dump */
     void *trace_file; /* trace.c's own; see process_table_new() */
     void *code_file;  /* code_map.c's own */
+    void *names;      /* mapping_query.c's own */
 };
 
 struct mapping {
