@@ -25,7 +25,6 @@
 #include <stdio.h>
 
 #define NS_PER_S       UINT64_C(1000000000)
-#define TOLERANCE      1000 /* one part in so many */
 #define CANDIDATES_MAX 1000 /* on either side of the exact period */
 #define GAP_DIVISOR    500  /* a shorter gap than this part of a tick is not warned of */
 #define MULTIPLE       UINT64_C(1000)
@@ -154,13 +153,13 @@ uint64_t sampling_period_exact_ns(uint32_t frequency_hz)
     return (NS_PER_S + frequency_hz / 2) / frequency_hz;
 }
 
-/* |1 s / period - frequency| <= frequency / TOLERANCE, times the period. */
+/* |1 s / period - frequency| <= frequency / SAMPLING_TOLERANCE, times the period. */
 static bool is_allowed(uint64_t period_ns, uint32_t frequency_hz)
 {
     uint64_t time_ns = period_ns * frequency_hz;
     uint64_t difference_ns = time_ns > NS_PER_S ? time_ns - NS_PER_S : NS_PER_S - time_ns;
     return period_ns >= SAMPLING_PERIOD_MIN_NS && period_ns <= SAMPLING_PERIOD_MAX_NS &&
-           difference_ns * TOLERANCE <= time_ns;
+           difference_ns * SAMPLING_TOLERANCE <= time_ns;
 }
 
 struct choice {
@@ -181,7 +180,7 @@ static void consider(uint64_t period_ns, uint32_t frequency_hz, struct choice *b
 uint64_t sampling_period_ns(uint32_t frequency_hz)
 {
     uint64_t exact_ns = sampling_period_exact_ns(frequency_hz);
-    uint64_t reach_ns = exact_ns / TOLERANCE + 1;
+    uint64_t reach_ns = exact_ns / SAMPLING_TOLERANCE + 1;
     uint64_t step_ns = (reach_ns + CANDIDATES_MAX - 1) / CANDIDATES_MAX;
     struct choice best = {.period_ns = exact_ns, .cost = cost_of(exact_ns, UINT64_MAX)};
     for (uint64_t away_ns = step_ns; away_ns <= reach_ns; away_ns += step_ns) {

@@ -19,6 +19,7 @@
 
 #define SAMPLING_PERIOD_MIN_NS UINT64_C(10000) /* the kernel's timer takes no shorter one */
 #define SAMPLING_PERIOD_MAX_NS UINT64_C(1000000000)
+#define SAMPLING_TOLERANCE     1000 /* of a rate: one part in so many */
 #define SAMPLING_GAP_MAX       3
 #define SAMPLING_TICK_COUNT    3
 #define SAMPLING_SECONDS_MAX   10 /* in which every period that is chosen here sweeps every tick */

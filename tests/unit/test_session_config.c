@@ -98,7 +98,7 @@ TEST(fills_in_defaults)
     (void)snprintf(expected, sizeof expected,
                    "{\"sample_period_ns\":1002001,\"max_stack_depth\":127,\"unwind\":\"%s\",%s"
                    "\"kernel_stacks\":false,\"kernel_threads\":true,\"exclude_self\":true,"
-                   "\"buffer_kib_per_cpu\":14985}",
+                   "\"buffer_kib_per_cpu\":15000}",
                    fp ? "fp" : "auto", fp ? "" : "\"stack_copy_bytes\":65000,");
     expect_printed("{}", expected);
 }
@@ -169,10 +169,10 @@ TEST(sizes_the_default_buffer_by_rate_and_duration)
         const char *text;
         uint32_t kib;
     } cases[] = {
-        {"{\"frequency_hz\":4000}", 60000},
-        {"{\"frequency_hz\":4000,\"max_duration_s\":30}", 30000},
-        {"{\"frequency_hz\":4000,\"max_duration_s\":61}", 60000},
-        {"{\"frequency_hz\":100000}", 1500000},
+        {"{\"frequency_hz\":4000}", 60061},
+        {"{\"frequency_hz\":4000,\"max_duration_s\":30}", 30031},
+        {"{\"frequency_hz\":4000,\"max_duration_s\":61}", 60061},
+        {"{\"frequency_hz\":100000}", 1501502},
         {"{\"frequency_hz\":1}", 8192},
         {"{\"max_duration_s\":1}", 8192},
     };
@@ -180,6 +180,19 @@ TEST(sizes_the_default_buffer_by_rate_and_duration)
         struct session_config config;
         assert_int_equal(parse(cases[i].text, &config, NULL), 0);
         assert_int_equal(config.buffer_kib_per_cpu, cases[i].kib);
+    }
+}
+
+/* Whatever period the rate comes to: one that was asked to hold 30 s is not to be read before. */
+TEST(sizes_the_default_buffer_for_all_of_the_duration)
+{
+    for (uint32_t hz = 1; hz <= SESSION_FREQUENCY_HZ_MAX; hz += hz < 5000 ? 7 : 1777) {
+        struct session_config config;
+        char text[64];
+        (void)snprintf(text, sizeof text, "{\"frequency_hz\":%u,\"max_duration_s\":30}", hz);
+        assert_int_equal(parse(text, &config, NULL), 0);
+        uint64_t samples = (uint64_t)config.buffer_kib_per_cpu * 1024 / SESSION_SAMPLE_BYTES;
+        assert_true(samples * config.period_ns >= 30 * UINT64_C(1000000000));
     }
 }
 

@@ -24,6 +24,7 @@
 #define SESSION_STACK_COPY_BYTES_MIN 512
 #define SESSION_STACK_COPY_BYTES_MAX 65000
 #define SESSION_DURATION_S_MAX       31536000
+#define SESSION_SAMPLE_BYTES         256 /* what a sample takes in a buffer, as sizes reckon */
 
 /* How user stacks are found; the values are those of "unwind". */
 enum session_unwind {
