@@ -9,7 +9,7 @@
  */
 #include "cleanup.h"
 #include "clock.h"
-#include "elf_kind.h"
+#include "elf_facts.h"
 #include "files.h"
 #include "gather.h"
 #include "own_map.h"
@@ -81,8 +81,8 @@ static void keep_path(char *into, size_t capacity_bytes, const char *path)
 static void judge_file(struct scan *scan, int fd, const char *path)
 {
     struct program_facts *facts = scan->facts;
-    struct elf_kind kind;
-    elf_kind_read(fd, &kind);
+    struct elf_facts kind;
+    elf_facts_read(fd, &kind);
     if (!kind.is_elf) {
         return;
     }

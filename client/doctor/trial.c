@@ -10,7 +10,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "connection.h"
-#include "elf_kind.h"
+#include "elf_facts.h"
 #include "profile.h"
 
 #include <errno.h>
@@ -183,8 +183,8 @@ static int take_own_build_id(struct dl_phdr_info *info, size_t size, void *userd
     for (size_t i = 0; i < info->dlpi_phnum && facts->own_build_id[0] == '\0'; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         if (header->p_type == PT_NOTE) {
-            elf_kind_build_id((const uint8_t *)(info->dlpi_addr + header->p_vaddr), header->p_memsz,
-                              facts->own_build_id);
+            elf_facts_build_id((const uint8_t *)(info->dlpi_addr + header->p_vaddr),
+                               header->p_memsz, facts->own_build_id);
         }
     }
     return 1;

@@ -456,7 +456,7 @@ static void print_lost(FILE *file, const struct profile *profile)
 }
 
 /* Finds what frames show, and how many samples each stack has. */
-static int fold(struct folding *folding)
+static int fold_stacks(struct folding *folding)
 {
     const struct profile *profile = folding->profile;
     int r = find_shown_frames(folding);
@@ -474,7 +474,7 @@ int folded_print(FILE *file, const struct profile *profile, const struct export_
 {
     cleanup_(folding_done) struct folding folding = {
         .profile = profile, .out = {.file = file}, .root = options->root};
-    int r = fold(&folding);
+    int r = fold_stacks(&folding);
     if (r < 0) {
         return r;
     }

@@ -111,7 +111,7 @@ static int make_answer(const struct lines_file *file, struct lines_address *addr
     return r;
 }
 
-static void answer_read(const struct lines_file *file, uint64_t count)
+static void answer_question(const struct lines_file *file, uint64_t count)
 {
     cleanup_(freep) void *answer = NULL;
     cleanup_(freep) uint64_t *vaddrs = calloc(count + 1, sizeof *vaddrs);
@@ -203,7 +203,7 @@ static _Noreturn void lines_reader(void)
             answer_open(&file, question.request == LINES_OPEN_ALTERNATE, fd);
             break;
         case LINES_READ:
-            answer_read(file, question.address_count);
+            answer_question(file, question.address_count);
             break;
         case LINES_CODE:
             answer_code(file);

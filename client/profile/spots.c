@@ -302,7 +302,7 @@ static uint32_t *shared_answer(struct spots *spots, const struct profile *profil
 }
 
 /* Finds the answer of a spot that has none. */
-static int answer(struct spots *spots, struct profile *profile, uint32_t number)
+static int answer_spot(struct spots *spots, struct profile *profile, uint32_t number)
 {
     const struct spot *spot = &spots->spots[number];
     const struct symbol_entry *symbol = NULL;
@@ -342,7 +342,7 @@ int spots_append_frames(struct spots *spots, struct profile *profile, uint32_t s
 {
     int r = spot < spots->answer_count ? 0 : grow_answers(spots);
     if (r == 0 && spots->answers[spot] == 0) {
-        r = answer(spots, profile, spot);
+        r = answer_spot(spots, profile, spot);
     }
     if (r < 0) {
         return r;

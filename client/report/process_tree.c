@@ -158,8 +158,8 @@ static int compare_pending(const void *left, const void *right, void *userdata)
     return r == 0 ? compare_u64(b->first, a->first) : r;
 }
 
-/* Parts the processes from a place on, the children of a row, into rows. */
-static int part(struct walk *walk, struct process_row *parent, size_t first)
+/* Makes rows of the processes from a place on, the children of a row. */
+static int make_rows(struct walk *walk, struct process_row *parent, size_t first)
 {
     const size_t pending_before = walk->pending_count;
     int r = 0;
@@ -256,7 +256,7 @@ static int show(struct walk *walk, const struct pending *pending)
             walk->members[walk->member_count++] = child - 1;
         }
     }
-    int r = part(walk, &row, first);
+    int r = make_rows(walk, &row, first);
     r = r < 0 ? r : share_command(walk, pending, &row.command);
     if (r == 0) {
         walk->on_row(&row, walk->userdata);
@@ -285,7 +285,7 @@ int process_tree_walk(const struct profile *profile, double min_percent,
     for (size_t i = 0; i < walk.lineage.count; i++) {
         all.process_count += walk.lineage.processes[i].total > 0;
     }
-    r = part(&walk, &all, 0);
+    r = make_rows(&walk, &all, 0);
     if (r == 0) {
         on_row(&all, userdata);
     }

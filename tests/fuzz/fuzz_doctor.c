@@ -4,7 +4,7 @@
  * Any file of a program gives a build-id of hexadecimal digits or none, and any text of the kernel
  * or of another program gives values that fit their places.
  */
-#include "elf_kind.h"
+#include "elf_facts.h"
 #include "fuzz_target.h"
 #include "parse.h"
 
@@ -22,10 +22,10 @@ static void expect(bool truth)
 
 static void read_file(const uint8_t *bytes, size_t size)
 {
-    struct elf_kind kind;
+    struct elf_facts kind;
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     if (fd >= 0 && write(fd, bytes, size) == (ssize_t)size) {
-        elf_kind_read(fd, &kind);
+        elf_facts_read(fd, &kind);
         size_t length = strnlen(kind.build_id, sizeof kind.build_id);
         expect(length < sizeof kind.build_id && length % 2 == 0 &&
                strspn(kind.build_id, "0123456789abcdef") == length);

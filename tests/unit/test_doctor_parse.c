@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Texts of the kernel and of other programs, as the doctor reads them. */
-#include "elf_kind.h"
+#include "elf_facts.h"
 #include "maps_lines.h"
 #include "parse.h"
 #include "runtimes.h"
@@ -236,10 +236,10 @@ TEST(finds_options_behind_the_first_text)
 /* What the test's own program has. */
 TEST(reads_what_a_program_has)
 {
-    struct elf_kind kind;
+    struct elf_facts kind;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    elf_kind_read(fd, &kind);
+    elf_facts_read(fd, &kind);
     (void)close(fd);
     assert_true(kind.is_elf);
     assert_true(kind.has_symbols);
@@ -247,10 +247,10 @@ TEST(reads_what_a_program_has)
 
 TEST(takes_a_text_for_no_program)
 {
-    struct elf_kind kind;
+    struct elf_facts kind;
     int fd = memfd_create("text", MFD_CLOEXEC);
     assert_int_equal(write(fd, "#!/bin/sh\n", 10), 10);
-    elf_kind_read(fd, &kind);
+    elf_facts_read(fd, &kind);
     (void)close(fd);
     assert_false(kind.is_elf);
 }
@@ -261,9 +261,9 @@ TEST(finds_a_build_id_behind_other_notes)
         4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 'G', 'N', 'U', 0, 9,    9,    9,    9, /* another */
         4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0x01, 0xff, 0,
     };
-    char id[ELF_KIND_BUILD_ID_BYTES];
-    elf_kind_build_id(notes, sizeof notes, id);
+    char id[ELF_FACTS_BUILD_ID_BYTES];
+    elf_facts_build_id(notes, sizeof notes, id);
     assert_string_equal(id, "ab01ff");
-    elf_kind_build_id(notes, sizeof notes - 2, id);
+    elf_facts_build_id(notes, sizeof notes - 2, id);
     assert_string_equal(id, "");
 }

@@ -4,7 +4,7 @@
  * Reads headers of 64-bit ELF files, which any user may have made: each read has a fixed size, and
  * nothing in the file is followed but the places of headers, notes and names.
  */
-#include "elf_kind.h"
+#include "elf_facts.h"
 
 #include "cleanup.h"
 
@@ -15,7 +15,7 @@
 #define SECTIONS_MAX    256
 #define NOTES_BYTES_MAX ((size_t)4096)
 #define NAMES_BYTES_MAX ((size_t)16384)
-#define BUILD_ID_MAX    ((ELF_KIND_BUILD_ID_BYTES - 1) / 2)
+#define BUILD_ID_MAX    ((ELF_FACTS_BUILD_ID_BYTES - 1) / 2)
 
 static bool read_at(int fd, void *into, size_t size_bytes, uint64_t offset)
 {
@@ -31,7 +31,7 @@ static size_t read_some(int fd, void *into, uint64_t size_bytes, size_t capacity
     return got < 0 ? 0 : (size_t)got;
 }
 
-void elf_kind_build_id(const uint8_t *notes, size_t notes_bytes, char *into)
+void elf_facts_build_id(const uint8_t *notes, size_t notes_bytes, char *into)
 {
     size_t at = 0;
     into[0] = '\0';
@@ -56,7 +56,7 @@ void elf_kind_build_id(const uint8_t *notes, size_t notes_bytes, char *into)
     }
 }
 
-static void read_build_id(int fd, const Elf64_Ehdr *file, struct elf_kind *ret)
+static void read_build_id(int fd, const Elf64_Ehdr *file, struct elf_facts *ret)
 {
     for (size_t i = 0; i < file->e_phnum && i < HEADERS_MAX && ret->build_id[0] == '\0'; i++) {
         Elf64_Phdr header;
@@ -66,12 +66,12 @@ static void read_build_id(int fd, const Elf64_Ehdr *file, struct elf_kind *ret)
         }
         if (header.p_type == PT_NOTE) {
             size_t bytes = read_some(fd, notes, header.p_filesz, sizeof notes, header.p_offset);
-            elf_kind_build_id(notes, bytes, ret->build_id);
+            elf_facts_build_id(notes, bytes, ret->build_id);
         }
     }
 }
 
-static void take_section(const char *name, struct elf_kind *ret)
+static void take_section(const char *name, struct elf_facts *ret)
 {
     static const char *const symbols[] = {".symtab", ".gnu_debugdata", ".gopclntab"};
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
@@ -81,7 +81,7 @@ static void take_section(const char *name, struct elf_kind *ret)
         ret->has_debug || strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0;
 }
 
-static void read_sections(int fd, const Elf64_Ehdr *file, struct elf_kind *ret)
+static void read_sections(int fd, const Elf64_Ehdr *file, struct elf_facts *ret)
 {
     Elf64_Shdr names_header;
     char names[NAMES_BYTES_MAX + 1];
@@ -104,10 +104,10 @@ static void read_sections(int fd, const Elf64_Ehdr *file, struct elf_kind *ret)
     }
 }
 
-void elf_kind_read(int fd, struct elf_kind *ret)
+void elf_facts_read(int fd, struct elf_facts *ret)
 {
     Elf64_Ehdr file;
-    *ret = (struct elf_kind){0};
+    *ret = (struct elf_facts){0};
     if (!read_at(fd, &file, sizeof file, 0) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
         file.e_ident[EI_CLASS] != ELFCLASS64 || file.e_ident[EI_DATA] != ELFDATA2LSB ||
         file.e_phentsize != sizeof(Elf64_Phdr)) {
