@@ -40,8 +40,8 @@ PYTHON
 }
 
 status=0
-# One for each CPU: more are too much for a slow machine. tests/CMakeLists.txt says which bear what beside them. One
-# more is check.tidy, which takes what the others leave of the CPUs, until it is done.
+# One for each CPU, and one more, since most tests mostly wait; still more are too much for a slow machine.
+# tests/CMakeLists.txt says which bear what beside them.
 ctest --preset dev --parallel "$(($(nproc) + 1))" "$@" 2>&1 | tee "$log" || status=$?
 if [ "$status" -ne 0 ] && [ "$(wc -l <"$log")" -gt 100 ]; then
     echo
