@@ -3,8 +3,8 @@
 #
 # Runs tests in a virtual machine with a kernel that this machine may lack: Debian sid's cloud kernel (6.19 and
 # newer have deferred callchains), emulated, with Debian's own sysctls and this machine's files as its root,
-# read-only. The tests run as root with the programs of build/dev and build/release. Prints PASS or FAIL for
-# each, and PASS or FAIL at the end; exits 0 only when all passed. Not part of the tests: it downloads a kernel.
+# read-only. The tests run as root with the programs of the presets dev, release and plain. Prints PASS or FAIL
+# for each, and PASS or FAIL at the end; exits 0 only when all passed. Not part of the tests: it downloads a kernel.
 #
 #   scripts/test-vm.sh [--cache DIR] [--results DIR] [--timeout SECONDS] [TEST.sh ...]
 #
@@ -49,7 +49,7 @@ timeout_s=${timeout_s:-$((120 + limit_s * ${#tests[@]}))}
 
 [ "$(uname -m)" = x86_64 ] || die "needs an x86-64 machine"
 [ "$(id -u)" -eq 0 ] || die "needs root, to show this machine's files to the virtual one"
-for preset in dev release; do
+for preset in dev release plain; do
     [ -x "$source_dir/build/$preset/bin/cpu-profilerd" ] ||
         die "build first: cmake --preset $preset && cmake --build --preset $preset"
 done

@@ -3,10 +3,12 @@
 
 /* What processes have mapped, as questions for the module cache. */
 #include "module.h"
+#include "mount_table.h"
 #include "unit_test.h"
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PATH_BYTES   512
@@ -31,6 +33,18 @@ static inline struct module_query query_of(const char *path)
         .device_minor = minor(status.st_dev),
         .inode = status.st_ino,
     };
+}
+
+/* Whether a path leads over a local filesystem from its beginning. If not, as in a machine whose
+ * files another one shows, it is walked by no thread that is kept from filesystems that may hang.
+ */
+static inline bool root_is_local(void)
+{
+    struct statfs filesystem;
+    struct stat status;
+    assert_int_equal(statfs("/", &filesystem), 0);
+    assert_int_equal(stat("/", &status), 0);
+    return mount_table_is_local_type((uint64_t)filesystem.f_type, status.st_dev);
 }
 
 /* The executable file mappings of a process. */

@@ -18,6 +18,13 @@ static bool guard(const struct module_place *place, void *userdata)
     return true;
 }
 
+/* Nothing here is told from what a process has mapped. */
+static bool keeps_memory(int32_t pid, uint64_t start_time_ns, void *userdata)
+{
+    (void)pid, (void)start_time_ns, (void)userdata;
+    return false;
+}
+
 static struct mapped *start_mapped(void)
 {
     struct mapped *mapped = calloc(1, sizeof *mapped);
@@ -63,7 +70,8 @@ static enum module_failure open_dump(int32_t pid, const char *path, uint64_t map
     query.map_device = map_device;
     query.mapped_ns = 1; /* it is written after that */
     struct module_file file = {.fd = -1};
-    const struct module_guard guards = {.place = guard, .is_careful = true};
+    const struct module_guard guards = {
+        .place = guard, .process = keeps_memory, .is_careful = root_is_local()};
     enum module_failure failure = module_file_open_jitdump(&query, &guards, &file);
     assert_int_equal(file.fd >= 0, failure == MODULE_FAILURE_NONE);
     (void)close(file.fd);
