@@ -270,21 +270,32 @@ static bool refuses_processes(int32_t pid, uint64_t start_time_ns, void *userdat
     return !process_guard(pid, start_time_ns, userdata);
 }
 
+/* When the file had been written for 20 ms, by CLOCK_BOOTTIME, however long ago that is by now. */
+static uint64_t soon_after_ns(const struct stat *status)
+{
+    uint64_t written_ns =
+        (uint64_t)status->st_ctim.tv_sec * NS_PER_S + (uint64_t)status->st_ctim.tv_nsec;
+    return clock_ns(CLOCK_BOOTTIME) - (clock_ns(CLOCK_REALTIME) - written_ns) + 20 * NS_PER_MS;
+}
+
 /* Its time may be from before the mapping, although it was written after. */
 TEST(takes_a_file_that_was_just_written_from_a_process_that_maps_it_or_has_ended)
 {
     const struct module_guard asks_none = {.place = guard, .process = refuses_processes};
     char path[] = "/tmp/module_file.XXXXXX";
     struct module_file files[4] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
+    struct stat status = {0};
     int fd = mkstemp(path);
     assert_int_equal(ftruncate(fd, 4096), 0);
+    assert_int_equal(fstat(fd, &status), 0);
     void *mapping = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
     (void)close(fd);
     assert_true(mapping != MAP_FAILED);
     struct module_query query = query_of(path);
     query.pid = getpid();
     query.start = (uint64_t)(uintptr_t)mapping;
-    query.mapped_ns = clock_ns(CLOCK_BOOTTIME);
+    pass_file_time();
+    query.mapped_ns = soon_after_ns(&status);
     enum module_failure shown = module_file_open(&query, &lets_all, &files[0]);
     uint64_t after_ns = clock_ns(CLOCK_BOOTTIME);
     enum module_failure unasked = module_file_open(&query, &asks_none, &files[1]);
