@@ -50,7 +50,8 @@ static int ask(int maps_fd, uint64_t flags, uint64_t address, char *path, struct
     return ioctl(maps_fd, QUERY, query) < 0 ? -errno : 0;
 }
 
-static int answer(const struct query *query, const char *path, struct mapping_description *ret)
+static int answer_query(const struct query *query, const char *path,
+                        struct mapping_description *ret)
 {
     *ret = (struct mapping_description){
         .start = query->start,
@@ -80,12 +81,12 @@ int proc_map_query(int maps_fd, uint64_t from, char path[PROC_MAP_PATH_BYTES],
         return r;
     }
     proc_parse_undo_deleted(path);
-    return answer(&query, path, ret);
+    return answer_query(&query, path, ret);
 }
 
 int proc_map_at(int maps_fd, uint64_t address, struct mapping_description *ret)
 {
     struct query query;
     int r = ask(maps_fd, 0, address, NULL, &query);
-    return r < 0 ? r : answer(&query, NULL, ret);
+    return r < 0 ? r : answer_query(&query, NULL, ret);
 }

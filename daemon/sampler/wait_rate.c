@@ -117,7 +117,7 @@ static void bound_long(struct wait_rate *rate, uint64_t max_hz, uint64_t span_ns
 }
 
 /* Makes out the least period, when a span of at least `span_ns` is over. */
-static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t span_ns)
+static void take_measure(struct wait_rate *rate, uint64_t time_ns, uint64_t span_ns)
 {
     if (rate->since_ns == 0) {
         rate->since_ns = time_ns;
@@ -139,7 +139,7 @@ static void measure(struct wait_rate *rate, uint64_t time_ns, uint64_t span_ns)
 void wait_rate_pause(struct wait_rate *rate, uint64_t time_ns)
 {
     if (rate->since_ns != 0) {
-        measure(rate, time_ns, SPAN_LEAST_NS);
+        take_measure(rate, time_ns, SPAN_LEAST_NS);
         rate->since_ns = 0;
     }
 }
@@ -160,7 +160,7 @@ bool wait_rate_adapt(struct wait_rate *rate, uint64_t time_ns, uint64_t own_ns,
     if (sample_count >= OWN_SAMPLES) {
         rate->sample_ns = WAIT_RATE_SAMPLE_NS + own_ns / sample_count;
     }
-    measure(rate, time_ns, WAIT_RATE_SPAN_NS);
+    take_measure(rate, time_ns, WAIT_RATE_SPAN_NS);
     if (rate->period_least <= 1) {
         rate->period = 1;
     } else if (rate->period < rate->period_least || time_ns >= rate->drawn_ns + WAIT_RATE_DRAW_NS) {
