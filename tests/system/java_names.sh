@@ -13,6 +13,13 @@ done
 require_perf
 use_build release
 cat >"$WORK/Spinner.java" <<'JAVA'
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * Spins in turns of some 10 ms, and rests for 30 ms after each. It ends when it is killed, or, told "map", a
+ * hundred turns after it has written its map; where it is never asked for one, after 2,000.
+ */
 public class Spinner {
     static long spin(long x) {
         for (int i = 0; i < 10_000_000; i++)
@@ -20,15 +27,22 @@ public class Spinner {
         return x;
     }
 
-    public static void main(String[] args) {
-        long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000_000L, x = 1;
-        while (System.nanoTime() < end)
+    public static void main(String[] args) throws InterruptedException {
+        Path map = Path.of("/tmp/perf-" + ProcessHandle.current().pid() + ".map");
+        long x = 1;
+        for (int turn = 0, left = 100; left > 0; turn++) {
             x = spin(x);
+            Thread.sleep(30);
+            if (turn == 5)
+                System.out.println("turns");
+            if (args[0].equals("map") && (turn > 1900 || Files.exists(map)))
+                left--;
+        }
         System.out.println(x);
     }
 }
 JAVA
-javac -d "$WORK" "$WORK/Spinner.java" || fail "javac"
+javac -J-XX:TieredStopAtLevel=1 -d "$WORK" "$WORK/Spinner.java" || fail "javac" # its own code is hardly worth a better compiler
 java_pid=
 remove_map() {
     rm -f "/tmp/perf-$java_pid.map"
@@ -46,16 +60,17 @@ named() {
 
 start_daemon
 # -Xbatch: the loop waits for its compiler. Else a busy machine has the last of its code made when its map is written already.
-run_in_background java -Xbatch -XX:+PreserveFramePointer -cp "$WORK" Spinner 300 >"$WORK/java.out"
+run_in_background java -Xbatch -XX:+PreserveFramePointer -cp "$WORK" Spinner forever >"$WORK/java.out"
 java_pid=$BACKGROUND_PID
-expect_run 3000 "$java_pid" # the loop has been compiled
-record_while_run 500 "$java_pid" "$WORK/before.fxt" -p "$java_pid"
+wait_until 120 grep -q turns "$WORK/java.out" || fail "Java does not begin" # then the loop has been compiled
+record_while_run 200 "$java_pid" "$WORK/before.fxt" -p "$java_pid"
 read -r before unnamed < <(named "$WORK/before.fxt")
 if [ "$before" -ne 0 ] || [ "$unnamed" -lt 70 ]; then
     fail "before: $before % named, $unnamed % without a name"
 fi
-# Samples before the map have no names: of 3 s of the loop, up to 0.9 s of them pass until a busy machine lets Java write it.
-record_while_run 3000 "$java_pid" "$WORK/after.fxt" -p "$java_pid" --names
+# Samples before the map have no names: of 3 s, up to 0.9 s pass until a busy machine lets Java write it. The loop runs in a
+# quarter of them.
+record_while_run 750 "$java_pid" "$WORK/after.fxt" -p "$java_pid" --names
 grep -qF "names: java (pid $java_pid): has written its map" "$WORK/record.out" || fail "it does not say so: $(cat "$WORK/record.out")"
 read -r after unnamed < <(named "$WORK/after.fxt")
 echo "before: $before % named; after: $after % named, $unnamed % without a name"
@@ -64,7 +79,7 @@ kill -0 "$java_pid" || fail "Java has ended"
 stop_background # it would take a CPU from the rest
 remove_map
 
-profctl record --names --native -o "$WORK/command.fxt" -- java -cp "$WORK" Spinner 8 >"$WORK/command.out" 2>"$WORK/said" ||
+profctl record --names --native -o "$WORK/command.fxt" -- java -cp "$WORK" Spinner map >"$WORK/command.out" 2>"$WORK/said" ||
     fail "record: $(cat "$WORK/said")"
 command_pid=$(sed -n 's/^profctl: names: java (pid \([0-9]*\)): has written its map$/\1/p' "$WORK/said")
 [ -n "$command_pid" ] || fail "the command was not asked: $(cat "$WORK/said")"
@@ -76,9 +91,9 @@ echo "command: $named % named, $unnamed % without a name"
 # alone HOW COMMAND...: of a Java that was told HOW to let no tool attach it is said, and it prints nothing.
 alone() {
     local how=$1 pid
-    run_in_background "${@:2}" -cp "$WORK" Spinner 300 >"$WORK/alone.out" 2>"$WORK/alone.err"
+    run_in_background "${@:2}" -cp "$WORK" Spinner forever >"$WORK/alone.out" 2>"$WORK/alone.err"
     pid=$BACKGROUND_PID
-    expect_run 1000 "$pid" # the machine has begun
+    wait_until 120 grep -q turns "$WORK/alone.out" || fail "told by $how: Java does not begin: $(cat "$WORK/alone.err")"
     "$BUILD_DIR/bin/naming_probe" "$pid" 2>"$WORK/said" || fail "naming_probe: $(cat "$WORK/said")"
     grep -qF "(pid $pid): has written no map: it was started with -XX:+DisableAttachMechanism" "$WORK/said" ||
         fail "told by $how: $(cat "$WORK/said")"
