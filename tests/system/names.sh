@@ -29,6 +29,7 @@ mount -t tmpfs names /usr/lib/debug || fail "no folder of debug files can be mad
 cat >"$WORK/spin.c" <<'C'
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 static volatile unsigned sink;
 #ifdef LABEL
 __attribute__((noinline)) void SPIN(void) __asm__(LABEL);
@@ -50,6 +51,7 @@ static void *run(void *unused)
     time_t end = time(NULL) + 250;
     while (time(NULL) < end) {
         SPIN();
+        usleep(50000);
     }
     return unused;
 }
@@ -66,6 +68,7 @@ int main(void)
     time_t end = time(NULL) + 250;
     while (time(NULL) < end) {
         SPIN();
+        usleep(50000);
     }
     return 0;
 }
@@ -79,7 +82,8 @@ build() {
     gcc -O1 -fno-omit-frame-pointer -DSPIN="$name" "$WORK/spin.c" -o "$WORK/$name" "$@" || fail "gcc: $name"
 }
 
-# start COMMAND...: one of the many that share the machine; whatever runs beside this test goes before them.
+# start COMMAND...: one of the many that share the machine; whatever runs beside this test goes before them. They rest
+# between their turns: dozens run while others are compiled.
 # Those that are the process that was started are in `started`; what runs in a namespace is a child of it.
 started=()
 start() {
@@ -113,7 +117,10 @@ mod turning {
     }
 }
 fn main() {
-    loop { std::hint::black_box(turning::rust_spin(1u32)); }
+    loop {
+        std::hint::black_box(turning::rust_spin(1u32));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+    }
 }
 RUST
     rustc -O -C strip=none "$WORK/crate.rs" -o "$WORK/crate" 2>"$WORK/log" || fail "rustc: $(cat "$WORK/log")"
@@ -125,6 +132,8 @@ fi
 if command -v go >/dev/null; then
     cat >"$WORK/turner.go" <<'GO'
 package main
+
+import "time"
 
 type turner struct{ sum int }
 
@@ -138,6 +147,7 @@ func (t *turner) go_spin(count int) {
 func main() {
 	for t := (&turner{}); ; {
 		t.go_spin(2000000)
+		time.Sleep(30 * time.Millisecond)
 	}
 }
 GO
@@ -163,8 +173,8 @@ class Spin {
         for (int i = 0; i < count; i++) sum = (sum * 31 + i) % 1000003;
         return sum;
     }
-    public static void main(String[] arguments) {
-        for (int all = 0;;) all += java_spin(200000);
+    public static void main(String[] arguments) throws InterruptedException {
+        for (int all = 0;; Thread.sleep(10)) all += java_spin(200000);
     }
 }
 JAVA
@@ -179,7 +189,8 @@ fi
 if command -v node >/dev/null; then
     cat >"$WORK/spin.js" <<'JS'
 function node_spin(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
-for (let all = 0;;) all += node_spin(200000);
+const never = new Int32Array(new SharedArrayBuffer(4));
+for (let all = 0;; Atomics.wait(never, 0, 0, 10)) all += node_spin(200000);
 JS
     run_in_background "${member[@]}" env -C "$WORK/scratch" node --perf-basic-prof --no-turbo-inlining "$WORK/spin.js" >/dev/null
     node_pid=$BACKGROUND_PID
@@ -301,6 +312,7 @@ int main(int argc, char **argv)
     fclose(map);
     for (int i = 0; i < 100000; i++) {
         ((void (*)(void))made)();
+        usleep(30000);
     }
     return 0;
 }
