@@ -33,13 +33,18 @@ cat >"$WORK/keep.c" <<'C'
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
-/* keep HOW MS SECRET [UID [PROGRAM ARGUMENT...]]: spins for so long, as HOW says. */
-static void spin(long ms)
+/* keep HOW MS SECRET [UID [PROGRAM ARGUMENT...]]: spins for so long, as HOW says, and rests nine times as long. */
+static long cpu_ms(void)
 {
     struct timespec now;
-    do
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < ms);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+static void spin(long ms)
+{
+    for (long at; (at = cpu_ms()) < ms; usleep(9000))
+        while (cpu_ms() == at)
+            continue;
 }
 int main(int argc, char **argv)
 {
@@ -98,12 +103,12 @@ record() {
     background_pids+=("$recorder")
     wait_until 10 session_runs || fail "$name: $(cat "$WORK/record.out")"
     for _ in {1..40}; do
-        "$WORK/keep" hand 6 SECRET-race $user "$WORK/keep" plain 40 OWN-race
+        "$WORK/keep" hand 1 SECRET-race $user "$WORK/keep" plain 5 OWN-race
     done
     run within
     kill -CONT "${all[@]}"
     all+=("${pids[@]}")
-    expect_run 300 "${all[@]}" # command lines are read last of all that is to be read
+    expect_run 100 "${all[@]}" # command lines are read last of all that is to be read
     pkill -TERM -P "$recorder" -x profctl || kill -TERM "$recorder"
     wait "$recorder" || fail "$name: $(cat "$WORK/record.out")"
     kill "${all[@]}" 2>/dev/null
