@@ -22,7 +22,9 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--become") == 0 && (unlink(argv[0]) != 0 || symlink(argv[2], argv[0]) != 0))
         return 1;
-    for (volatile long i = 0;; i++) { }
+    for (;; usleep(20000)) {
+        for (volatile long i = 0; i < 2000000; i++) { }
+    }
 }
 SOURCE
 gcc -O1 -static -o "$WORK/hog" "$WORK/hog.c" || fail "no program"
