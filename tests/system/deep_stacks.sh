@@ -7,28 +7,31 @@
 . "${0%/*}/lib.sh"
 require_perf
 kinds=(deep shallow tail alloca altstack trap coroutine vfork tiny hostilebp hostilesp)
-programs=() # nice ones: whatever runs beside this test goes before them
+programs=() # nice ones: whatever runs beside this test goes before them; they stand still where nothing is recorded
 for kind in "${kinds[@]}"; do
     run_in_background nice -n 15 "$WORKLOADS/odd_stacks" "$kind" 280
     programs+=("$BACKGROUND_PID")
+    kill -STOP "$BACKGROUND_PID"
 done
 
 # record_odd BUILD MS FILE: until each program has run for so long; the daemon outlives the session and answers.
 record_odd() {
+    kill -CONT "${programs[@]}"
     record_while_run "$2" "${programs[*]}" "$3" --no-kernel -F 3999 -a
+    kill -STOP "${programs[@]}"
     kill -0 "$daemon_pid" || fail "the daemon ($1) has died"
     profctl status --json >"$WORK/status.json" || fail "the daemon ($1) does not answer any more"
 }
 
 use_build dev
 start_daemon
-record_odd dev 100 "$WORK/sanitized.fxt"
+record_odd dev 60 "$WORK/sanitized.fxt"
 stop_daemon || exit 1
 
 use_build release
 start_daemon
-record_odd release 100 "$WORK/cold.fxt" # which brings the tables
-record_odd release 280 "$WORK/odd.fxt" # 1,120 ticks each, of which 200 must be in the function
+record_odd release 50 "$WORK/cold.fxt" # which brings the tables
+record_odd release 120 "$WORK/odd.fxt" # 480 ticks each at least, of which 200 must be in the function
 stop_background
 profctl export --format folded "$WORK/odd.fxt" >"$WORK/folded" || fail "export failed"
 
