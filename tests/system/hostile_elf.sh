@@ -29,7 +29,7 @@ run_in_background profctl record --native --no-kernel -F 999 "${targets[@]}" -o 
 record_pid=$BACKGROUND_PID
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 for program in "${bad[@]}"; do
-    run_in_background "$program" tail 250
+    run_in_background "$program" tail 250 19
 done
 sleep 2
 whole=()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Spins in stacks of an odd kind: `odd_stacks KIND SECONDS`. The process is named after the kind.
+ * Spins in stacks of an odd kind: `odd_stacks KIND SECONDS [REST]`. The process is named after the
+ * kind, and sleeps REST times as long as it spins.
  * Built without frame pointers, so that what a profile has of a stack comes from call-frame
  * information, but for the hostile kinds: their code has none, and rsp and rbp point where they
  * like.
@@ -313,18 +314,21 @@ int main(int argc, char **argv)
         KIND(tiny),   KIND(hostilebp), KIND(hostilesp), KIND(trap),
     };
     void (*run)(void) = NULL;
-    for (size_t i = 0; argc == 3 && i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; (argc == 3 || argc == 4) && i < sizeof kinds / sizeof kinds[0]; i++) {
         run = strcmp(argv[1], kinds[i].name) == 0 ? kinds[i].run : run;
     }
     if (run == NULL) {
-        (void)fprintf(stderr, "usage: %s KIND SECONDS\n", argv[0]);
+        (void)fprintf(stderr, "usage: %s KIND SECONDS [REST]\n", argv[0]);
         return 2;
     }
     (void)prctl(PR_SET_NAME, argv[1]);
     uint64_t deadline_ns = workload_deadline_ns(strtod(argv[2], NULL));
+    unsigned rest = argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
     while (!workload_time_is_up(deadline_ns)) {
+        uint64_t began_ns = workload_cpu_ns();
         run();
         stay();
+        workload_rest(rest, workload_cpu_ns() - began_ns);
     }
     return 0;
 }
