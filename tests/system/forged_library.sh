@@ -8,12 +8,13 @@ require_perf
 use_build release
 start_daemon
 
-# Of the 16,000 ticks of two CPUs these two have a tenth even beside ten busy programs. The bounds only show that there
-# was something to be named.
-run_in_background env LIBRARY="$WORKLOADS/libforged.so" "$WORKLOADS/dlopener" --seconds 60 >/dev/null
+# Each has 1,000 ticks at least; the bounds only show that there was something to be named.
+run_in_background env LIBRARY="$WORKLOADS/libforged.so" "$WORKLOADS/dlopener" --seconds 280 >/dev/null
+programs=$BACKGROUND_PID
 sleep 1
-run_in_background "$WORKLOADS/libc_user" --seconds 60 >/dev/null
-profctl record --native --no-kernel -F 4000 -d 2 -o "$WORK/forged.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+run_in_background "$WORKLOADS/libc_user" --seconds 280 >/dev/null
+record_while_run 250 "$programs $BACKGROUND_PID" "$WORK/forged.fxt" --no-kernel -F 4000
+stop_background
 profctl report --json -n 0 "$WORK/forged.fxt" >"$WORK/forged.json" || fail "report failed"
 
 expect_json "$WORK/forged.json" "sum(r['self'] for r in d['rows'] if r['name'] == 'late_spin' and r['module'].endswith('libforged.so')) > 200" \
