@@ -43,13 +43,13 @@ profctl close >/dev/null || fail "close"
 check_groups session "$WORK/1.fxt" "$WORK/2.fxt"
 echo "a session in two files: $(cat "$WORK/session.json")"
 
-profctl record --native --no-kernel -F 4000 -o "$WORK/busy.fxt" -- "$WORKLOADS/busy" --seconds 2 >/dev/null || fail "record"
+profctl record --native --no-kernel -F 4000 -o "$WORK/busy.fxt" -- "$WORKLOADS/chores" --seconds 0.5 >/dev/null || fail "record"
 check_groups hot_loop "$WORK/busy.fxt"
 echo "a hot loop: $(cat "$WORK/hot_loop.json")"
 expect_json "$WORK/hot_loop.json" "d['samples'] > 500 and d['partials'] > 0.9 * d['samples']" "a hot loop's samples are in groups"
 expect_json "$WORK/hot_loop.json" "d['bytes'] <= 80 * d['samples']" "a hot loop's sample has few bytes"
 
-profctl record --native --no-kernel -F 4000 -o "$WORK/python.fxt" -- timeout 2 python3 "$SOURCE_DIR/tests/oracle/programs/mixed.py" >/dev/null
+profctl record --native --no-kernel -F 4000 -o "$WORK/python.fxt" -- timeout 1 python3 "$SOURCE_DIR/tests/oracle/programs/mixed.py" >/dev/null
 check_groups python3 "$WORK/python.fxt"
 echo "python3: $(cat "$WORK/python3.json")"
 expect_json "$WORK/python3.json" "d['partials'] > 0.5 * d['samples'] and d['frames'] > 5 * d['samples']" "stacks that end alike share that end"
