@@ -68,7 +68,7 @@ def tell(what, state):
 
 
 def spin(seconds, cpu_seconds=0):
-    """Until so much time has passed, and so much of it was spent here. It rests for three quarters of the time: a spell of
+    """Until so much time has passed, and so much of it was spent here. It rests for seven eighths of the time: a spell of
     200 ticks comes in some 40 pieces, each of which has up to one sample more or less than its length says, with a
     standard deviation of at most 1/2; five of them all are 16 samples, and a target may lack 60."""
     end, cpu_end = time.monotonic() + seconds, time.process_time() + cpu_seconds
@@ -76,7 +76,7 @@ def spin(seconds, cpu_seconds=0):
         piece_end = time.process_time() + PIECE_S
         while time.process_time() < piece_end:
             pass
-        time.sleep(3 * PIECE_S)
+        time.sleep(7 * PIECE_S)
 
 
 def spell(what, state, seconds=PHASE_S, settle=NOTICED_S):
