@@ -15,8 +15,8 @@ mkdir -p "$ready/build" "$WORK/pages"
 ln -s "$RELEASE_DIR" "$ready/build/release"
 ln -s "$SOURCE_DIR/config" "$ready/config"
 cp "$WORKLOADS/busy" "$ready/cc1plus"
-printf 'all:\n\t./cc1plus --seconds 0.3\n' >"$ready/Makefile"
-run_in_background "$ready/cc1plus" --seconds 280 --rest 6 >"$WORK/load.out"
+printf 'all:\n\t./cc1plus --seconds 0.15\n' >"$ready/Makefile"
+run_in_background "$ready/cc1plus" --seconds 280 --rest 14 >"$WORK/load.out"
 
 # record NAME COMMAND...
 record() {

@@ -8,7 +8,7 @@
 . "${0%/*}/lib.sh"
 require_perf
 start_daemon
-run_in_background "$WORKLOADS/busy" --seconds 280 --rest 9 >/dev/null
+run_in_background "$WORKLOADS/busy" --seconds 280 --rest 19 >/dev/null
 busy=$BACKGROUND_PID
 run_in_background sleep 600
 idle=$BACKGROUND_PID

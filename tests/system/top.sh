@@ -67,8 +67,8 @@ top_is_gone() {
     [ -z "$(top_pid)" ]
 }
 
-# A program that is busy for a fifth of the time, so that the test is cheap.
-"$WORKLOADS/busy" --seconds 600 --rest 4 >/dev/null &
+# A program that is busy for an eighth of the time, so that the test is cheap.
+"$WORKLOADS/busy" --seconds 600 --rest 7 >/dev/null &
 busy=$!
 background_pids+=("$busy")
 start_napper() {
