@@ -54,12 +54,12 @@ PYTHON
 }
 
 cp "$WORKLOADS/secret_keeper" "$WORK/keeper"
-profctl record --native --no-kernel -F 4000 -a -d 8 -o "$WORK/secret.fxt" >"$WORK/record.out" 2>&1 &
+profctl record --native --no-kernel -F 4000 -a -o "$WORK/secret.fxt" >"$WORK/record.out" 2>&1 &
 record_pid=$!
 background_pids+=("$record_pid")
 wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/record.out")"
 # Its table is not there yet: the first samples are held.
-run_in_background "$WORK/keeper" 10
+run_in_background "$WORK/keeper" 280
 keeper_pid=$BACKGROUND_PID
 sleep 0.2
 memory_of "$keeper_pid" >"$WORK/keeper.memory"
@@ -76,7 +76,10 @@ gcore -o "$WORK/core" "$daemon_pid" >"$WORK/gcore.out" 2>&1 || fail "no core: $(
 if secret_in "$WORK/core.$daemon_pid"; then
     fail "the core dump has the secret"
 fi
+expect_run 500 "$keeper_pid" # 2,000 ticks more
+kill -TERM "$record_pid"
 wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
+stop_background
 profctl status --json >>"$WORK/replies" || fail "no status"
 memory_of "$daemon_pid" >"$WORK/after.memory"
 [ ! -s "$WORK/after.memory" ] || fail "after the session, the daemon has the secret: $(cat "$WORK/after.memory")"
