@@ -14,7 +14,7 @@ import timeline  # noqa: E402
 SECRETS = 256
 CODE = range(0x400000, 0x408000), range(0x8048000, 0x8050000)  # where the linker puts a small static program
 BAD_MEMORY, NO_RULE = 5, 4
-LEAST = 500  # of the 4,000 ticks of a program's second
+LEAST = 500  # of the 1,600 ticks of a program's 400 ms
 
 
 def secret_bytes():

@@ -34,7 +34,7 @@ build() {
 }
 
 # attack NAME "PID..." OPTION...: what the member gets of these programs, in NAME.fxt and, as the client reads it, in NAME.json. Each
-# runs for a second meanwhile: 4,000 ticks, of which the judge asks for 500.
+# runs for 400 ms meanwhile: 1,600 ticks, of which the judge asks for 500.
 attack() {
     local name=$1 pids recorder
     read -ra pids <<<"$2"
@@ -43,7 +43,7 @@ attack() {
     recorder=$!
     background_pids+=("$recorder")
     wait_until 10 session_runs || fail "$name: $(cat "$WORK/record.out")"
-    expect_run 1000 "${pids[@]}"
+    expect_run 400 "${pids[@]}"
     kill -TERM "$recorder"
     wait "$recorder" || fail "$name: $(cat "$WORK/record.out")"
     kill "${pids[@]}"
