@@ -14,19 +14,9 @@ limit_mib=64
 make_memory_group memory-limit
 echo $((limit_mib << 20)) >"$memory_group_limit"
 
-# Deep stacks, each another one, so that samples are large; until the test ends. Nice ones: the daemon's clients go before them.
-cat >"$WORK/deep.py" <<'PYTHON'
-import sys
-sys.setrecursionlimit(10000)
-def down(depth, leaf):
-    return sum(range(leaf)) if depth == 0 else down(depth - 1, leaf) + len(str(depth))
-while True:
-    for depth in range(20, 60):
-        down(depth, 300)
-PYTHON
-for _ in 1 2; do
-    run_in_background nice -n 10 python3 "$WORK/deep.py"
-done
+# Deep stacks, each another one, so that samples are large. A nice one: the daemon's clients go before it.
+run_in_background nice -n 10 "$WORKLOADS/round_hog" stacks 280 100 >/dev/null
+deep=$BACKGROUND_PID
 
 program_runs() {
     program=$(pgrep -P "$recorder" -x "$1")
@@ -63,6 +53,7 @@ is_full() {
 wait_until 50 is_full || fail "the buffers are never full, so nothing is proved: $(cat "$WORK/status.json")"
 json "$WORK/status.json" '"%d MiB of buffers are full: %s" % (d["session"]["buffer_bytes"] >> 20, d["session"]["books"]["total"])'
 grep -h "^Rss" "/proc/$daemon_pid/status"
+kill -STOP "$deep" # until there is another session of it
 profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
 profctl status --json >"$WORK/status.json" || fail "status"
 expect_books "$WORK/status.json"
@@ -84,6 +75,7 @@ data_bytes() {
     echo $(($(awk '/^VmData:/ { print $2 }' "/proc/$daemon_pid/status") * 1024))
 }
 start_daemon
+kill -CONT "$deep"
 profctl start -F 999 >"$WORK/out" || fail "start: $(cat "$WORK/out")"
 limit_data "$(data_bytes)"
 for ((i = 0; i < 30; i++)); do
@@ -94,6 +86,7 @@ for ((i = 0; i < 30; i++)); do
 done
 limit_data unlimited
 profctl stop >"$WORK/out" || fail "stop: $(cat "$WORK/out")"
+stop_background
 profctl status --json >"$WORK/status.json" || fail "status"
 expect_books "$WORK/status.json"
 profctl read --native -o "$WORK/short.fxt" >"$WORK/out" || fail "read: $(cat "$WORK/out")"
