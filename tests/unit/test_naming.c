@@ -234,16 +234,22 @@ static int listen_at(const char *path)
                : -1;
 }
 
+static void server_path(const struct server *server, pid_t pid, char into[64])
+{
+    (void)snprintf(into, 64, "%s%d%s", server->before, (int)pid, server->behind);
+}
+
 /* Ends with 0 if the request was as it should. */
 static void run_server(const struct server *server, int ready_fd)
 {
     (void)prctl(PR_SET_NAME, "Signal Dispatcher"); /* the thread that takes a Java's signals */
-    char path[128];
+    char path[64];
     char request[128];
     char file[64];
     size_t bytes = 0;
     ssize_t got = 0;
-    (void)snprintf(path, sizeof path, "%s%d%s", server->before, (int)getpid(), server->behind);
+    server_path(server, getpid(), path);
+    (void)unlink(path); /* an earlier process with this pid may have left it */
     if (server->is_attached_to) {
         (void)signal(SIGQUIT, on_quit);
         (void)!write(ready_fd, "r", 1);
@@ -260,6 +266,7 @@ static void run_server(const struct server *server, int ready_fd)
         (void)!write(ready_fd, "r", 1);
     }
     int fd = accept(listener, NULL, NULL);
+    (void)signal(SIGTERM, SIG_IGN); /* it has been asked, and ends by itself */
     while (bytes < server->expected_bytes &&
            (got = read(fd, request + bytes, sizeof request - bytes)) > 0) {
         bytes += (size_t)got;
@@ -304,13 +311,15 @@ static struct naming_answer ask(const struct server *server, naming_ask_fn *way)
         (void)close_fd(planted[i]);
         assert_int_equal(unlink(path), 0);
     }
-    if (!question.answer.is_done && server->planted_count > 0) {
-        (void)kill(pid, SIGKILL); /* it was not asked, and waits for that */
+    if (!question.answer.is_done) {
+        (void)kill(pid, SIGTERM); /* one that was not asked waits for that */
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(status == 0 || server->planted_count > 0);
+    server_path(server, pid, path);
+    (void)unlink(path); /* of one that was not asked */
     (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)pid);
     (void)unlink(path); /* made before the question */
+    assert_true(status == 0 || server->planted_count > 0);
     (void)close(ready[0]);
     (void)close(ready[1]);
     return question.answer;
@@ -449,6 +458,7 @@ static struct naming_answer ask_sleeper(naming_ask_fn *way, bool has_foreign_soc
         }
     }
     (void)snprintf(path, sizeof path, "/tmp/.java_pid%d", (int)pid);
+    (void)unlink(path); /* an earlier process with this pid may have left it */
     if (has_foreign_socket) {
         listener = listen_at(path);
         assert_true(listener >= 0);
