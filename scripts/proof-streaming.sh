@@ -32,7 +32,7 @@ churn_processes() {
 
 churn_mappings() {
     while [ ! -e "$work/enough" ]; do
-        "$workloads/map_storm" 0.2 "$work/ping" "$work/pong" >/dev/null
+        "$workloads/map_storm" 4000 "$work/ping" "$work/pong" >/dev/null
         "$workloads/threads" --seconds 0.2 >/dev/null
     done
 }

@@ -2,9 +2,9 @@
 
 /*
  * Mappings that come and go as fast as two threads can make them, one on each of two CPUs:
- * `map_storm SECONDS PING PONG` writes the two files, the same spinning code in both; each thread
+ * `map_storm TURNS PING PONG` writes the two files, the same spinning code in both; each thread
  * maps the one or the other at its own fixed address, runs it for some 20 us, and maps and unmaps
- * other executable memory in between.
+ * other executable memory in between, so many times.
  *
  * A profiler must see: nothing of PING while PONG is mapped there. Prints for each turn `name begin
  * end tid`, times of CLOCK_BOOTTIME around the call.
@@ -19,7 +19,6 @@
 
 #define PAGE_BYTES  ((size_t)4096)
 #define PLACE       UINT64_C(0x600000000000)
-#define TURNS_MAX   400000
 #define ASIDE_COUNT 3
 
 struct turn {
@@ -31,10 +30,9 @@ struct storm {
     pthread_t thread;
     int cpu;
     int files[2];
-    uint64_t end_ns;
     pid_t tid;
     size_t turn_count;
-    struct turn *turns; /* TURNS_MAX: the first one is PING's, and so on */
+    struct turn *turns; /* the first one is PING's, and so on */
 };
 
 /* mov ecx, 60000; 1: dec ecx; jnz 1b; ret */
@@ -76,9 +74,9 @@ static void *run_storm(void *userdata)
     CPU_SET((size_t)storm->cpu, &set);
     (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     storm->tid = gettid();
-    while (storm->turn_count < TURNS_MAX && !workload_time_is_up(storm->end_ns)) {
-        struct turn *turn = &storm->turns[storm->turn_count];
-        int file = storm->files[storm->turn_count % 2];
+    for (size_t i = 0; i < storm->turn_count; i++) {
+        struct turn *turn = &storm->turns[i];
+        int file = storm->files[i % 2];
         if (mmap(place, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file, 0) !=
             place) {
             die("mmap");
@@ -88,7 +86,6 @@ static void *run_storm(void *userdata)
         turn->begin_ns = workload_clock_ns(CLOCK_BOOTTIME);
         spin();
         turn->end_ns = workload_clock_ns(CLOCK_BOOTTIME);
-        storm->turn_count++;
         map_aside(file);
     }
     return NULL;
@@ -97,7 +94,7 @@ static void *run_storm(void *userdata)
 int main(int argc, char **argv)
 {
     if (argc != 4) {
-        (void)fprintf(stderr, "usage: %s SECONDS PING PONG\n", argv[0]);
+        (void)fprintf(stderr, "usage: %s TURNS PING PONG\n", argv[0]);
         return 2;
     }
     struct storm storms[2] = {0};
@@ -105,8 +102,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++) {
         storms[i].cpu = i;
         (void)memcpy(storms[i].files, files, sizeof files);
-        storms[i].end_ns = workload_deadline_ns(strtod(argv[1], NULL));
-        storms[i].turns = calloc(TURNS_MAX, sizeof *storms[i].turns);
+        storms[i].turn_count = strtoul(argv[1], NULL, 10);
+        storms[i].turns = calloc(storms[i].turn_count, sizeof *storms[i].turns);
         if (storms[i].turns == NULL ||
             pthread_create(&storms[i].thread, NULL, run_storm, &storms[i]) != 0) {
             die("thread");
