@@ -4,8 +4,8 @@ What a member can pin of the daemon's memory by keeping what Read hands out: kep
 
 A process of that user and group splices every stream, without reading a byte of it, into sockets of its own, which
 it keeps, and closes the stream. First the same bytes again and again, then everything that several sessions record,
-each piece several times before it is acknowledged. Both are made to move hundreds of MiB; where the kernel moves
-pages, they stay charged to the daemon. The processes PID are the user's: they spin, once they go on, and stand still.
+each piece several times before it is acknowledged. Both move many times what may be charged to the daemon; where the kernel
+moves pages, they stay charged to it. The processes PID are the user's: they spin, once they go on, and stand still.
 """
 import ctypes
 import os
@@ -22,6 +22,7 @@ SPLICE_F_MOVE, SPLICE_F_NONBLOCK = 1, 2
 PIPE_BYTES = 1 << 16
 KEPT_BYTES_MAX = 400 << 20
 SESSIONS = 5
+SPIN_S = 0.6  # all that is recorded in it, kept 15 times in each session, is some 90 MiB
 MIB = 1 << 20
 # What this user may hold in streams that are open (docs/protocol.md), and as much again for what the kernel charges
 # in advance to each CPU, and for the daemon's own heap. Each phase moves at least four times as much.
@@ -91,7 +92,7 @@ def begin(seconds):
 
 def keep_again_and_again(child):
     """One chunk, which is never acknowledged, through as many connections as it takes."""
-    client = begin(1)
+    client = begin(SPIN_S)
     client.call("Stop")
     keeper = Keeper()
     reads = 0
@@ -119,7 +120,7 @@ def keep_all(child):
     child.say("begins")
     child.hear()
     for _ in range(SESSIONS):
-        client, ack, end, times = begin(1), 0, False, 0
+        client, ack, end, times = begin(SPIN_S), 0, False, 0
         client.call("Stop")
         while not end or times > 0:
             reply = client.call("Read", **({"ack": ack} if ack > 0 else {}))
@@ -163,7 +164,7 @@ def judge(function, sentence):
 PATH, USAGE, UID, GID = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 SPINNING = [int(pid) for pid in sys.argv[5:]]
 # Buffers of a session, the allocator's arenas and names are there before.
-with members.Child(attack, lambda child: (begin(1).call("Close"), child.say("done"))) as first:
+with members.Child(attack, lambda child: (begin(SPIN_S).call("Close"), child.say("done"))) as first:
     made = first.hear()
     assert made == "done", "there is no session: " + made
 judge(keep_again_and_again, "the same bytes, again and again")
