@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Two busy programs, each alone on its CPU, split their time between two functions in a known proportion.
-# Six seconds at 4000 Hz: nothing is lost, the books close, and each function has its share.
+# Four seconds at 4000 Hz: nothing is lost, the books close, and each function has its share.
 #
 # The bound: a share p that n independent samples estimate has a standard deviation of sqrt(p(1-p)/n).
 # 5 of them are exceeded once in 1.7 million cases. Periodic sampling of turns of random length is less
@@ -19,12 +19,12 @@ busy_pids=()
 i=0
 for name in busy_a busy_b; do
     cp "$WORKLOADS/busy" "$WORK/$name"
-    run_in_background "$WORK/$name" --seconds 7 --cpu "${cpus[i]}" >"$WORK/$name.truth"
+    run_in_background "$WORK/$name" --seconds 5 --cpu "${cpus[i]}" >"$WORK/$name.truth"
     busy_pids+=("$BACKGROUND_PID")
     i=$((i + 1))
 done
 sleep 0.5
-profctl record --native --no-kernel -F 4000 -d 6 -o "$WORK/split.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
+profctl record --native --no-kernel -F 4000 -d 4 -o "$WORK/split.fxt" >"$WORK/record.out" 2>&1 || fail "record: $(cat "$WORK/record.out")"
 wait "${busy_pids[@]}"
 profctl report --json -n 0 "$WORK/split.fxt" >"$WORK/report.json" || fail "report failed"
 python3 - "$WORK" <<'PYTHON' || fail "the shares or the books are wrong"
