@@ -20,6 +20,18 @@ rate=$(cat "$sysctl")
 [ "$rate" -ge 4000 ] || fail "$sysctl is $rate; it must be 4000 or more here"
 trap finish_restored EXIT
 start_daemon
+# start_other NAME COMMAND...: another daemon, on $WORK/NAME.sock; its pid is in BACKGROUND_PID.
+start_other() {
+    local name=$1
+    shift
+    run_in_background "$@" "$BIN/cpu-profilerd" --socket "$WORK/$name.sock" >"$WORK/$name.log" 2>&1
+    wait_until 10 grep -q "$name.sock" "$WORK/$name.log" || fail "no daemon: $(cat "$WORK/$name.log")"
+}
+# It is held up for 20 ms behind each switching of an event. That is 80 ticks; CPUs that are not busy have no samples in it either.
+start_other held env LD_PRELOAD="$BUILD_DIR/lib/held_up.so"
+held=$BACKGROUND_PID
+start_other pause env
+pausing=$BACKGROUND_PID
 echo '{"frequency_hz": 4000, "unwind": "fp", "exclude_self": false}' >"$WORK/config.json"
 mapfile -t cpus < <(lscpu --online --parse=CPU | grep -v '^#')
 
@@ -41,6 +53,18 @@ load_ends() {
 record() {
     profctl record --native --config "$WORK/config.json" -d "$1" -o "$WORK/p.fxt" >"$WORK/out" || fail "record: status $?"
     profctl report --json "$WORK/p.fxt" >"$WORK/report.json" || fail "report: status $?"
+}
+
+# record_other NAME SECONDS: the same by another daemon, in the background until its pid, in BACKGROUND_PID, has ended.
+record_other() {
+    run_in_background env CPU_PROFILERD_SOCKET="$WORK/$1.sock" \
+        profctl record --native --config "$WORK/config.json" -d "$2" -o "$WORK/$1.fxt" >"$WORK/$1.out" 2>&1
+}
+
+# judge_other NAME EXPRESSION...: what it has recorded.
+judge_other() {
+    profctl report --json "$WORK/$1.fxt" >"$WORK/$1.json" || fail "report: status $?"
+    judge "$WORK/$1.json" "${@:2}"
 }
 
 # judge FILE EXPRESSION...: prints the books, which must close, and of each CPU the expressions, over its row
@@ -73,11 +97,39 @@ PYTHON
 # stay unexplained (docs/books.md).
 closes="abs(c['unexplained']) <= max(c['expected'] / (1000 if c['idle_source'] == 'switches' else 100), 2)"
 
-echo "== all CPUs busy for 3 s"
+# pause: a session that is stopped for 0.7 s twice; prints its status.
+pause() {
+    PYTHONPATH=${0%/*} python3 - "$WORK/pause.sock" "$WORK/config.json" <<'PYTHON'
+import json, sys, time
+from sampler import Connection
+sampler = Connection(sys.argv[1])
+sampler.call("Create", config=json.load(open(sys.argv[2], encoding="utf-8")))
+for _ in range(2):
+    sampler.call("Start")
+    time.sleep(0.5)
+    sampler.call("Stop")
+    time.sleep(0.7)
+print(json.dumps(sampler.call("Status")["status"]["session"]))
+sampler.call("Close")
+PYTHON
+}
+
+echo "== all CPUs busy for 3 s, and meanwhile another daemon pauses, and one is held up"
 load busy
+record_other held 1
+recorder=$BACKGROUND_PID
+run_in_background pause >"$WORK/pause.json"
+pauser=$BACKGROUND_PID
 record 3
+wait "$recorder" || fail "record: $(cat "$WORK/held.out")"
+wait "$pauser" || fail "start after stop"
 judge "$WORK/report.json" "$closes" "c['lost'] == 0" "c['throttled'] == 0" "c['expected'] >= 12000" "c['idle'] <= c['expected'] / 50" \
     "b['idle_source'].startswith('switches')"
+judge_other held "$closes" "c['lost'] == 0"
+# A pause is in no term.
+judge "$WORK/pause.json" "abs(c['unexplained']) <= max(c['expected'] / 1000, 4)" "c['expected'] < 4000 + 1600"
+kill "$pausing"
+wait "$pausing" || fail "the daemon of the pauses ended with status $?"
 
 echo "== the daemon stands still for 1 s, and its rings hold 250 ms"
 # Small rings are those of large copies.
@@ -199,24 +251,8 @@ sys.exit(bad)
 PYTHON
 echo "$each switches a second of a CPU: idleness by $(json "$WORK/report.json" "d['books']['idle_source']")"
 
-echo "== a pause is in no term"
-load busy
-PYTHONPATH=${0%/*} python3 - "$CPU_PROFILERD_SOCKET" "$WORK/config.json" >"$WORK/pause.json" <<'PYTHON' || fail "start after stop"
-import json, sys, time
-from sampler import Connection
-sampler = Connection(sys.argv[1])
-sampler.call("Create", config=json.load(open(sys.argv[2], encoding="utf-8")))
-for _ in range(2):
-    sampler.call("Start")
-    time.sleep(0.5)
-    sampler.call("Stop")
-    time.sleep(0.7)
-print(json.dumps(sampler.call("Status")["status"]["session"]))
-sampler.call("Close")
-PYTHON
-judge "$WORK/pause.json" "abs(c['unexplained']) <= max(c['expected'] / 1000, 4)" "c['expected'] < 4000 + 1600"
-
 echo "== throttled by the sysctl, for 2 s"
+load busy
 if echo "$rate" 2>/dev/null >"$sysctl"; then
     run_in_background profctl record --native --config "$WORK/config.json" -d 3 -o "$WORK/p.fxt" >"$WORK/out"
     recorder=$BACKGROUND_PID
@@ -234,40 +270,33 @@ else
 fi
 load_ends
 
-echo "== the daemon is held up for 20 ms behind each switching of an event"
-# That is 80 ticks; CPUs that are not busy have no samples in it either.
+echo "== naps, by the daemon that is held up, and by one in a pid namespace of its own, which asks others about idleness"
 stop_daemon || fail "the daemon"
-daemon_pid=
-run_in_background env LD_PRELOAD="$BUILD_DIR/lib/held_up.so" "$BIN/cpu-profilerd" --socket "$WORK/held.sock" >"$WORK/held.log" 2>&1
-held=$BACKGROUND_PID
-export CPU_PROFILERD_SOCKET=$WORK/held.sock
-wait_until 10 grep -q held.sock "$WORK/held.log" || fail "no daemon: $(cat "$WORK/held.log")"
-for loaded in "busy" "napper 3000 3000"; do
-    # shellcheck disable=SC2086
-    load $loaded
-    record 1
-    load_ends
-    judge "$WORK/report.json" "$closes" "c['lost'] == 0"
-done
+inner=
+if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
+    start_other inner unshare --pid --fork --kill-child --mount-proc
+    inner=$BACKGROUND_PID
+else
+    echo "no namespace: $(cat "$WORK/err")"
+fi
+load napper 3000 3000
+record_other held 1
+recorder=$BACKGROUND_PID
+if [ -n "$inner" ]; then
+    record_other inner 3
+    wait "$BACKGROUND_PID" || fail "record: $(cat "$WORK/inner.out")"
+fi
+wait "$recorder" || fail "record: $(cat "$WORK/held.out")"
+load_ends
+judge_other held "$closes" "c['lost'] == 0"
 kill "$held"
 wait "$held" || fail "the daemon that was held up ended with status $?"
-
-echo "== in a pid namespace of its own the daemon asks others about idleness"
-if unshare --pid --fork --mount-proc true 2>"$WORK/err"; then
-    run_in_background unshare --pid --fork --kill-child --mount-proc "$BIN/cpu-profilerd" --socket "$WORK/inner.sock" >"$WORK/inner.log" 2>&1
-    inner=$BACKGROUND_PID
-    export CPU_PROFILERD_SOCKET=$WORK/inner.sock
-    wait_until 10 grep -q inner.sock "$WORK/inner.log" || fail "no daemon: $(cat "$WORK/inner.log")"
-    load napper 3000 3000
-    record 3
-    load_ends
+if [ -n "$inner" ]; then
     # /proc/stat counts in 10 ms, twice; interrupts are no idleness to it; and without switch records a tick that
     # was stolen cannot be told from one of a nap, so nothing is missed and what is stolen stays unexplained.
-    judge "$WORK/report.json" "b['idle_source'] in ('cpuidle', 'proc_stat')" "c['missed'] == 0" \
+    judge_other inner "b['idle_source'] in ('cpuidle', 'proc_stat')" "c['missed'] == 0" \
         "abs(c['unexplained']) <= c['expected'] / 20 + 80 + c['steal_ns'] / b['period_ns']"
     # unshare takes no signal while it waits for the daemon.
     kill "$(pgrep -P "$inner")" || fail "the inner daemon is gone"
     wait "$inner" || fail "the inner daemon ended with status $?"
-else
-    echo "no namespace: $(cat "$WORK/err")"
 fi
