@@ -13,23 +13,42 @@ use_build release
 start_daemon
 
 echo '{"stack_copy_bytes": 1024}' >"$WORK/copies.json" # so that a ring holds bursts
-# record_events RATE PERIOD: known_events by page-faults and context-switches.
+# record_events PERIOD RATE: known_events by page-faults and context-switches, in the folder $WORK/PERIOD.
 record_events() {
-    profctl record --native -F 997 --no-kernel --config "$WORK/copies.json" -e "page-faults$1,context-switches$1" -o "$WORK/p.fxt" -- \
-        "$WORKLOADS/known_events" 30 >"$WORK/truth" 2>"$WORK/record.out" || fail "record: $(cat "$WORK/record.out")"
-    grep -E '^(ids|touch|wait|counts)' "$WORK/truth" >"$WORK/known"
-    profctl dump --json "$WORK/p.fxt" >"$WORK/dump" || fail "dump"
-    echo "== page-faults$1"
-    python3 "$SOURCE_DIR/tests/system/events.py" "$2" "$WORK/known" "$WORK/dump" || fail "page-faults$1"
-    python3 "$SOURCE_DIR/tests/system/event_report.py" "$BIN/profctl" "$2" "$WORK/known" "$WORK/p.fxt" || fail "the report of page-faults$1"
+    local folder=$WORK/$1
+    mkdir "$folder"
+    profctl record --native -F 997 --no-kernel --config "$WORK/copies.json" -e "page-faults$2,context-switches$2" -o "$folder/p.fxt" -- \
+        "$WORKLOADS/known_events" 30 >"$folder/truth" 2>"$folder/record.out" || fail "record: $(cat "$folder/record.out")"
+    grep -E '^(ids|touch|wait|counts)' "$folder/truth" >"$folder/known"
+}
+# judge_events PERIOD: what has been recorded.
+judge_events() {
+    local folder=$WORK/$1 event
+    profctl dump --json "$folder/p.fxt" >"$folder/dump" || fail "dump"
+    python3 "$SOURCE_DIR/tests/system/events.py" "$1" "$folder/known" "$folder/dump" || fail "the recording"
+    python3 "$SOURCE_DIR/tests/system/event_report.py" "$BIN/profctl" "$1" "$folder/known" "$folder/p.fxt" || fail "the report"
     for event in page-faults context-switches; do
-        PYTHONPATH=$SOURCE_DIR/tests/system python3 "$SOURCE_DIR/tests/system/event_formats.py" "$BIN/profctl" "$WORK/p.fxt" "$event" "$WORK" ||
-            fail "the formats of $event$1"
+        PYTHONPATH=$SOURCE_DIR/tests/system python3 "$SOURCE_DIR/tests/system/event_formats.py" "$BIN/profctl" "$folder/p.fxt" "$event" "$folder" ||
+            fail "the formats of $event"
     done
 }
-record_events :1 1
-record_events :100 100
-record_events @199 0
+record_events 1 :1
+record_events 100 :100
+record_events 0 @199
+# Judged at once, now that nothing is recorded.
+judges=()
+for period in 1 100 0; do
+    run_in_background judge_events "$period" >"$WORK/$period/verdict" 2>&1
+    judges+=("$BACKGROUND_PID")
+done
+for period in 1 100 0; do
+    status=0
+    wait "${judges[0]}" || status=$?
+    judges=("${judges[@]:1}")
+    echo "== period $period"
+    cat "$WORK/$period/verdict"
+    [ "$status" -eq 0 ] || fail "period $period"
+done
 
 # refused TEXT EVENT: not by the parser of configs, but by the machine or the kernel.
 refused() {
