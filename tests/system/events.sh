@@ -115,7 +115,7 @@ grep -q '^  cpu-clock  *counts ns$' "$WORK/out" || fail "events: $(cat "$WORK/ou
 grep -q '^  page-faults  *counts faults; not allowed to you$' "$WORK/out" || fail "events: $(cat "$WORK/out")"
 grep -q '^allowed_events of the daemon' "$WORK/out" || fail "events: $(cat "$WORK/out")"
 [ "$(wc -L <"$WORK/out")" -le 80 ] || fail "a line is too long: $(cat "$WORK/out")"
-profctl record --native -e cpu-clock@99 -o "$WORK/q.fxt" -- "$WORKLOADS/busy" --seconds 0.1 >"$WORK/out" 2>&1 || fail "the clock: $(cat "$WORK/out")"
+profctl record --native -e cpu-clock@997 -o "$WORK/q.fxt" -- "$WORKLOADS/busy" --seconds 0.3 >"$WORK/out" 2>&1 || fail "the clock: $(cat "$WORK/out")"
 rm "$WORK/q.fxt"
 # forbidden TEXT OPTION...: the option that was given is named, or the member of the file.
 forbidden() {
