@@ -41,17 +41,18 @@ for program in chain_a chain_b; do
     cp "$WORKLOADS/turn" "$WORK/$program"
 done
 : >"$WORK/chain.log"
-profctl record --native --no-kernel -F 4000 -a -d 2 -o "$WORK/names.fxt" >"$WORK/names.out" 2>&1 &
-recorder=$!
-background_pids+=("$recorder")
-sleep 0.3
-"$WORK/chain_a" "$WORK/chain.log" 3000 400 "$WORK/chain_b" &
-background_pids+=("$!")
+run_in_background profctl record --native --no-kernel -F 4000 -a -o "$WORK/names.fxt" >"$WORK/names.out" 2>&1
+recorder=$BACKGROUND_PID
+wait_until 10 session_runs || fail "nothing is recorded: $(cat "$WORK/names.out")"
+run_in_background "$WORK/chain_a" "$WORK/chain.log" 3000 400 "$WORK/chain_b"
+chain=$BACKGROUND_PID
 for _ in 1 2 3; do
     echo 0 >"$online"
     echo 1 >"$online"
     sleep 0.2
 done
+wait "$chain" || fail "the programs"
+kill -TERM "$recorder"
 wait "$recorder" || fail "record: $(cat "$WORK/names.out")"
 profctl dump --json "$WORK/names.fxt" >"$WORK/names.json" || fail "dump"
 python3 "$SOURCE_DIR/tests/system/timeline.py" programs "$WORK/chain.log" <"$WORK/names.json" || fail "names"
