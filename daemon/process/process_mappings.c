@@ -319,8 +319,8 @@ void process_mappings_exec(struct process_account *account, struct process *proc
     for (struct mapping *mapping; (mapping = mapping_set_at(&old, place)) != NULL;
          place = mapping_set_next(&old, place)) {
         if (mapping->seen_ns >= time_ns && mapping->from_ns < time_ns) {
-            /* /proc showed it after this exec: it is of the new image. */
-            mapping->from_ns = time_ns;
+            /* /proc showed it after this exec: it is of the new image, or of a later one. */
+            mapping->from_ns = process_held_since_ns(account, time_ns, mapping->seen_ns);
             mapping->module_id = 0;
         }
         /* Its old place is free for it. */
@@ -507,7 +507,9 @@ void process_mappings_scan(struct process_account *account, struct process *proc
 {
     /* What is new where all was known has come since. */
     const uint64_t from_ns =
-        process->scanned ? scan->begin_ns : later(process->from_ns, process->exec_ns);
+        process->scanned ? scan->begin_ns
+                         : process_held_since_ns(account, later(process->from_ns, process->exec_ns),
+                                                 scan->begin_ns);
     bool is_changed = end_all_unseen(account, process, scan);
     for (size_t i = 0; i < scan->mapping_count; i++) {
         const struct mapping_description *description = &scan->mappings[i];

@@ -46,6 +46,14 @@ static inline size_t process_unreserved_weight(size_t weight)
     return weight < PROCESS_MAPPINGS_RESERVED ? 0 : weight - PROCESS_MAPPINGS_RESERVED;
 }
 
+/* Since when what /proc showed at `seen_ns` may have held, where nothing else is known of it: since
+ * `since_ns`, a fork, an exec or the beginning, if no record was lost after that. */
+static inline uint64_t process_held_since_ns(const struct process_account *account,
+                                             uint64_t since_ns, uint64_t seen_ns)
+{
+    return account->lost_ns > since_ns ? seen_ns : since_ns;
+}
+
 /* The share of an account, made when it has none. NULL when there is no memory. */
 struct process_share *process_share_get(struct process_account *table, uint32_t account);
 /* Frees a share to which no process is charged. */

@@ -307,8 +307,10 @@ bool process_threads_scan(struct process_account *account, struct process *proce
         }
         if (thread != NULL) {
             const uint32_t count = thread->name_count;
-            process_threads_rename(account, process, thread, scanned->comm,
-                                   count > 0 ? scan->begin_ns : thread->from_ns);
+            process_threads_rename(
+                account, process, thread, scanned->comm,
+                count > 0 ? scan->begin_ns
+                          : process_held_since_ns(account, thread->from_ns, scan->begin_ns));
             renamed = renamed || (scanned->tid == process->pid && thread->name_count != count);
         }
     }

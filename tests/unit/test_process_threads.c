@@ -121,6 +121,28 @@ STORY(a_set_user_id_program_does_not_exit_as_it_starts)
     PLAY(story, MAP(13, 1, 1, "/bin/other", 630), NAME(13, 13, 630, "nobody"));
 }
 
+/* The exec by which it becomes the first program again is lost, and /proc shows that one. */
+STORY(dates_nothing_back_over_records_that_were_lost)
+{
+    const struct scanned_thread first = {.tid = 11, .comm = "first"};
+    const struct scanned_thread other = {.tid = 50, .comm = "other"};
+    PLAY(story, FORK(11, 10, 100), EXEC(11, "first", 110), MAP(11, 1, 1, "/first", 120));
+    process_table_lost(story->table, 600);
+    PLAY(story, EXEC(11, "su", 200), EXIT(11, 11, 201), MAP(11, 1, 1, "/bin/su", 202),
+         SCAN(11, 700, 701, LINES({1, 1, "/first", 7}, {8, 1, "", 0}), .threads = &first,
+              .thread_count = 1),
+         PATH(11, 1, 300, "/bin/su"), PATH(11, 8, 300, "none"), PATH(11, 8, 699, "none"),
+         PATH(11, 8, 700, "[anon]"), PATH(11, 1, 700, "/first"), NAME(11, 11, 300, ""),
+         NAME(11, 11, 700, "first"),
+         /* Nor is what a process was that was there before. */
+         SCAN(50, 710, 711, LINES({1, 1, "/other", 7}), .threads = &other, .thread_count = 1),
+         PATH(50, 1, 500, "none"), NAME(50, 50, 500, ""), PATH(50, 1, 710, "/other"),
+         NAME(50, 50, 710, "other"),
+         /* Nor over those after an exec that is told of late. */
+         SCAN(60, 480, 481, LINES({8, 1, "", 0})), SCAN(60, 720, 721, LINES({8, 1, "", 0})),
+         EXEC(60, "late", 590), PATH(60, 8, 599, "none"), PATH(60, 8, 720, "[anon]"));
+}
+
 STORY(leaves_a_zombie_leader_out_of_a_scan)
 {
     const struct scanned_thread threads[] = {{.tid = 11}, {.tid = 12}};

@@ -248,12 +248,12 @@ struct process_scan {
 };
 /*
  * Merges a scan. Its mappings hold from the process's last exec or fork record, or from 0 without
- * one; where all mappings were known already, new ones hold from `begin_ns`. Records take
- * precedence: a range that a record's mapping covers is left alone, unless process_table_lost() was
- * called since. A scanned mapping that is known changes nothing; one that differs from an older
- * scan's replaces it from `begin_ns` on. Where the scan is whole, known mappings that are older and
- * that it does not have end at `begin_ns`: no record tells of munmap(), nor of an exec that was
- * lost.
+ * one; where all mappings were known already, or records were lost after that time, new ones hold
+ * from `begin_ns`. Records take precedence: a range that a record's mapping covers is left alone,
+ * unless process_table_lost() was called since. A scanned mapping that is known changes nothing;
+ * one that differs from an older scan's replaces it from `begin_ns` on. Where the scan is whole,
+ * known mappings that are older and that it does not have end at `begin_ns`: no record tells of
+ * munmap(), nor of an exec that was lost.
  *
  * A scan that an exec or exit record cuts in two is dropped. A later start time than that of the
  * known process means another process with the same pid. For a known process, call this after all
