@@ -90,8 +90,10 @@ static void put_load(int fd, const void *start, uint64_t size_bytes, uint64_t ti
     put(fd, &load, sizeof load);
 }
 
+/* The first is put last, so that no reader finds a part of them. */
 static void put_many(int fd, uint64_t time_ns)
 {
+    const off_t at = lseek(fd, 0, SEEK_CUR);
     struct load *loads = calloc(BATCH, sizeof *loads);
     for (size_t i = 0; loads != NULL && i < BATCH; i++) {
         loads[i] = (struct load){.total_bytes = sizeof *loads,
@@ -100,8 +102,12 @@ static void put_many(int fd, uint64_t time_ns)
                                  .size_bytes = PAGE_BYTES,
                                  .name = "made_false"};
     }
+    (void)lseek(fd, (off_t)sizeof *loads, SEEK_CUR);
     for (size_t i = 0; loads != NULL && i < MANY_RECORDS; i += BATCH) {
         put(fd, loads, BATCH * sizeof *loads);
+    }
+    if (loads != NULL && pwrite(fd, loads, sizeof *loads, at) != (ssize_t)sizeof *loads) {
+        die(path);
     }
     free(loads);
 }
