@@ -135,7 +135,7 @@ TEST_WITH(names_come_by_the_opening_for_the_call_frames, set_up, tear_down)
     struct module_ticket *names = request_names();
     assert_ptr_equal(names, world.cache.names[0].ticket);
     assert_int_equal(world.cache.request_count, 1);
-    /* Once: who asks again has the file opened. */
+    /* Once: the next request opens the file again. */
     struct module_ticket *again = request_names();
     assert_int_equal(world.cache.request_count, 2);
     assert_int_equal(world.cache.requests[1].table, MODULE_SYMBOLS);
