@@ -69,17 +69,21 @@ timed() {
     local name=$1 count=$2
     shift 2
     python3 - "$name" "$count" "$limit" "$@" <<'PYTHON'
-import subprocess, sys, tempfile, time
+import subprocess, sys, tempfile, threading, time
 name, count, limit, command = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
 with tempfile.TemporaryFile() as output:
     begin = time.monotonic()
-    try:
-        done = subprocess.run(command, stdout=output, stderr=subprocess.DEVNULL, timeout=limit)
-        if done.returncode != 0:
-            sys.exit(f"{name}: ended with status {done.returncode}")
-    except subprocess.TimeoutExpired:
-        print(f"{name}: ended after {limit:g} s", file=sys.stderr)
+    process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+    # wait(timeout) looks every 50 ms only.
+    end = threading.Timer(limit, process.kill)
+    end.start()
+    status = process.wait()
     took = time.monotonic() - begin
+    end.cancel()
+    if took >= limit:
+        print(f"{name}: ended after {limit:g} s", file=sys.stderr)
+    elif status != 0:
+        sys.exit(f"{name}: ended with status {status}")
     output.seek(0)
     count = count or sum(line[:1] not in b"\t \n" for line in output)
 print(f"{name}_s {took:.3f}\n{name}_us {took * 1e6 / max(count, 1):.3f}")
