@@ -6,7 +6,7 @@
  * it and the rows of one function. dwarf_cfa.c runs the instructions in both, where rows are
  * wanted.
  *
- * The section is foreign. The walk goes forward only, and an FDE can refer only to a CIE that the
+ * The section is foreign. A walk goes forward only, and an FDE can refer only to a CIE that the
  * walk has passed, so that each byte is read once and CIEs cannot overlap. An entry with broken
  * content is left out; one that does not fit ends the walk. The part of an FDE's range beyond the
  * executable segment in which it begins is left out.
@@ -228,6 +228,12 @@ static bool read_entry(const struct dwarf_section *section, struct dwarf_cursor 
 }
 
 /* In .eh_frame an FDE says how far before its own place its CIE is, in .debug_frame where. */
+static uint64_t cie_address(const struct dwarf_section *section, const struct entry *entry,
+                            uint64_t id)
+{
+    return section->is_debug ? id : entry->body.address - id;
+}
+
 static int add_entry(struct walk *walk, const struct entry *entry)
 {
     bool is_debug = walk->section->is_debug;
@@ -240,7 +246,7 @@ static int add_entry(struct walk *walk, const struct entry *entry)
     if (id == cie_id) {
         return add_cie(walk, body, entry->address);
     }
-    const struct dwarf_cie *cie = find_cie(walk, is_debug ? id : entry->body.address - id);
+    const struct dwarf_cie *cie = find_cie(walk, cie_address(walk->section, entry, id));
     return cie == NULL ? 0 : add_fde(walk, body, cie);
 }
 
@@ -259,6 +265,42 @@ int dwarf_entries_walk(const struct dwarf_section *section, const struct elf_fil
     while (r == 0 && read_entry(section, &rest, &entry) &&
            (entry.body.left > 0 || !section->ends_with_nothing)) {
         r = add_entry(&walk, &entry);
+    }
+    free(walk.cies);
+    return r;
+}
+
+static bool read_entry_at(const struct dwarf_section *section, uint64_t address, struct entry *ret)
+{
+    struct dwarf_cursor rest = section->content;
+    struct dwarf_cursor skipped;
+    return address >= rest.address && dwarf_read_block(&rest, address - rest.address, &skipped) &&
+           read_entry(section, &rest, ret);
+}
+
+int dwarf_entries_read(const struct dwarf_section *section, const struct elf_file *file,
+                       uint64_t address, dwarf_function_fn on_function, void *userdata)
+{
+    struct walk walk = {
+        .section = section,
+        .file = file,
+        .on_function = on_function,
+        .userdata = userdata,
+    };
+    struct entry cie;
+    struct entry function;
+    uint64_t id = 0;
+    int r = 0;
+    if (!read_entry_at(section, address, &function)) {
+        return 0;
+    }
+    struct dwarf_cursor body = function.body;
+    if (dwarf_read_unsigned(&body, function.id_bytes, &id) &&
+        read_entry_at(section, cie_address(section, &function, id), &cie)) {
+        r = add_entry(&walk, &cie);
+    }
+    if (r == 0) {
+        r = add_entry(&walk, &function);
     }
     free(walk.cies);
     return r;

@@ -13,11 +13,10 @@
 #include "code_thunks.h"
 #include "debug_frame.h"
 #include "dwarf_entries.h"
+#include "eh_frame_header.h"
 #include "elf_file.h"
 
 #include <string.h>
-
-#define HEADER_BYTES_MAX 20 /* of .eh_frame_hdr: its four bytes and the longest first pointer */
 
 /* Where the section lies. */
 struct extent {
@@ -52,56 +51,23 @@ static bool find_by_section(const struct elf_file *file, struct extent *ret)
     return is_extent_valid(file, ret);
 }
 
-/* The first program header of a kind, or the loaded one that holds an address. */
-static bool find_program_header(const struct elf_file *file, uint32_t type, uint64_t address,
-                                GElf_Phdr *ret)
-{
-    size_t count = 0;
-    if (elf_getphdrnum(file->elf, &count) != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (gelf_getphdr(file->elf, (int)i, ret) != NULL && ret->p_type == type &&
-            (type != PT_LOAD ||
-             (address >= ret->p_vaddr && address - ret->p_vaddr < ret->p_filesz))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Finds the section through .eh_frame_hdr, as the unwinder of the C++ library does. */
 static bool find_by_header(const struct elf_file *file, struct extent *ret)
 {
-    GElf_Phdr header;
-    uint8_t bytes[HEADER_BYTES_MAX];
-    uint8_t version = 0;
-    uint8_t encoding = 0;
-    uint64_t other_encodings = 0;
-    uint64_t address = 0;
-    if (!find_program_header(file, PT_GNU_EH_FRAME, 0, &header)) {
+    struct eh_frame_header header;
+    GElf_Phdr segment;
+    if (!eh_frame_header_read(file, &header) ||
+        !elf_file_segment(file, PT_LOAD, header.frames_address, &segment)) {
         return false;
     }
-    struct dwarf_cursor cursor = {
-        .bytes = bytes,
-        .left = elf_file_read(file, header.p_offset, bytes, sizeof bytes),
-        .address = header.p_vaddr,
-        .is_32bit = elf_file_machine(file) == ELF_MACHINE_X86_32BIT,
-    };
-    if (!dwarf_read_u8(&cursor, &version) || version != 1 || !dwarf_read_u8(&cursor, &encoding) ||
-        !dwarf_read_unsigned(&cursor, 2, &other_encodings) ||
-        !dwarf_read_pointer(&cursor, encoding, header.p_vaddr, &address) ||
-        !find_program_header(file, PT_LOAD, address, &header)) {
-        return false;
-    }
-    uint64_t skipped = address - header.p_vaddr;
-    if (header.p_offset > UINT64_MAX - skipped) {
+    uint64_t skipped = header.frames_address - segment.p_vaddr;
+    if (segment.p_offset > UINT64_MAX - skipped) {
         return false;
     }
     *ret = (struct extent){
-        .offset = header.p_offset + skipped,
-        .address = address,
-        .size_bytes = header.p_filesz - skipped,
+        .offset = segment.p_offset + skipped,
+        .address = header.frames_address,
+        .size_bytes = segment.p_filesz - skipped,
         .ends_with_nothing = true,
     };
     return is_extent_valid(file, ret);
@@ -112,8 +78,9 @@ static bool find_frames(const struct elf_file *file, struct extent *ret)
     return find_by_section(file, ret) || find_by_header(file, ret);
 }
 
-static int walk_extent(const struct elf_file *file, const struct extent *extent,
-                       dwarf_function_fn on_function, void *userdata)
+/* Reads the section; `*ret_content` (returned, release with free()) has its bytes. */
+static int read_section(const struct elf_file *file, const struct extent *extent,
+                        uint8_t **ret_content, struct dwarf_section *ret)
 {
     uint64_t bytes = extent->size_bytes;
     if (bytes > EH_FRAME_BYTES_MAX) {
@@ -122,11 +89,11 @@ static int walk_extent(const struct elf_file *file, const struct extent *extent,
         }
         bytes = EH_FRAME_BYTES_MAX;
     }
-    cleanup_(freep) uint8_t *content = malloc(bytes + 1);
+    uint8_t *content = malloc(bytes + 1);
     if (content == NULL) {
         return -ENOMEM;
     }
-    const struct dwarf_section section = {
+    *ret = (struct dwarf_section){
         .content.bytes = content,
         .content.left = elf_file_read(file, extent->offset, content, bytes),
         .content.address = extent->address,
@@ -134,7 +101,17 @@ static int walk_extent(const struct elf_file *file, const struct extent *extent,
         .data_address = extent->data_address,
         .ends_with_nothing = extent->ends_with_nothing,
     };
-    return dwarf_entries_walk(&section, file, on_function, userdata);
+    *ret_content = content;
+    return 0;
+}
+
+static int walk_extent(const struct elf_file *file, const struct extent *extent,
+                       dwarf_function_fn on_function, void *userdata)
+{
+    cleanup_(freep) uint8_t *content = NULL;
+    struct dwarf_section section;
+    int r = read_section(file, extent, &content, &section);
+    return r < 0 ? r : dwarf_entries_walk(&section, file, on_function, userdata);
 }
 
 int eh_frame_walk(const struct elf_file *file, dwarf_function_fn on_function, void *userdata)
@@ -144,6 +121,30 @@ int eh_frame_walk(const struct elf_file *file, dwarf_function_fn on_function, vo
         return 0;
     }
     return walk_extent(file, &extent, on_function, userdata);
+}
+
+int eh_frame_find(const struct elf_file *file, const uint64_t *addresses, size_t count,
+                  dwarf_function_fn on_function, void *userdata)
+{
+    struct eh_frame_header header;
+    struct extent extent;
+    struct dwarf_section section;
+    cleanup_(freep) uint8_t *content = NULL;
+    if (elf_file_machine(file) == ELF_MACHINE_OTHER || !find_frames(file, &extent) ||
+        !eh_frame_header_read(file, &header)) {
+        return -ENOENT;
+    }
+    cleanup_(freep) uint8_t *table = eh_frame_header_table(file, &header);
+    int r = table == NULL ? -ENOENT : read_section(file, &extent, &content, &section);
+    uint64_t last = 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        uint64_t entry = eh_frame_header_find(&header, table, addresses[i]);
+        if (entry != last) {
+            r = dwarf_entries_read(&section, file, entry, on_function, userdata);
+        }
+        last = entry;
+    }
+    return r;
 }
 
 /* All that is not read from instructions. */

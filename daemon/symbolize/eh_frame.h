@@ -23,3 +23,11 @@ int eh_frame_add(const struct elf_file *file, struct cfi_builder *builder);
 /* Calls for each function that .eh_frame describes, as dwarf_entries_walk() does; with an .eh_frame
  * that is larger than what is read it returns -E2BIG. */
 int eh_frame_walk(const struct elf_file *file, dwarf_function_fn on_function, void *userdata);
+
+/*
+ * The same for the functions that .eh_frame_hdr has for some addresses (borrowed): of each, the
+ * last one that begins at or before it. Addresses in order call once for a function. -ENOENT: the
+ * file has no .eh_frame_hdr with a table that can be read.
+ */
+int eh_frame_find(const struct elf_file *file, const uint64_t *addresses, size_t count,
+                  dwarf_function_fn on_function, void *userdata);

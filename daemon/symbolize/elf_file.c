@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 /* Programs have a dozen of them; what lies behind is not looked for. */
-#define MAPPED_HEADERS_MAX 64
+#define PROGRAM_HEADERS_MAX 64
 
 #define NOTES_BYTES_MAX ((uint64_t)65536)
 #define CODE_BYTES_MAX  ((uint64_t)16 << 20)
@@ -293,25 +293,30 @@ static int walk_section(const struct symbol_walk *walk, Elf_Scn *section, const 
     return is_found ? call_for_symbols(walk, &input) : -EBADMSG;
 }
 
-size_t elf_file_read_mapped(const struct elf_file *file, uint64_t vaddr, void *buffer, size_t bytes)
+bool elf_file_segment(const struct elf_file *file, uint32_t type, uint64_t vaddr, GElf_Phdr *ret)
 {
     size_t count = 0;
-    GElf_Phdr segment;
     if (elf_getphdrnum(file->elf, &count) != 0) {
-        return 0;
+        return false;
     }
-    for (size_t i = 0; i < count && i < MAPPED_HEADERS_MAX; i++) {
-        bool is_here = gelf_getphdr(file->elf, (int)i, &segment) != NULL &&
-                       segment.p_type == PT_LOAD && vaddr >= segment.p_vaddr &&
-                       vaddr - segment.p_vaddr < segment.p_filesz;
-        if (is_here) {
-            uint64_t from = vaddr - segment.p_vaddr;
-            uint64_t there = segment.p_filesz - from;
-            return elf_file_read(file, segment.p_offset + from, buffer,
-                                 bytes < there ? bytes : there);
+    for (size_t i = 0; i < count && i < PROGRAM_HEADERS_MAX; i++) {
+        if (gelf_getphdr(file->elf, (int)i, ret) != NULL && ret->p_type == type &&
+            (type != PT_LOAD || (vaddr >= ret->p_vaddr && vaddr - ret->p_vaddr < ret->p_filesz))) {
+            return true;
         }
     }
-    return 0;
+    return false;
+}
+
+size_t elf_file_read_mapped(const struct elf_file *file, uint64_t vaddr, void *buffer, size_t bytes)
+{
+    GElf_Phdr segment;
+    if (!elf_file_segment(file, PT_LOAD, vaddr, &segment)) {
+        return 0;
+    }
+    uint64_t from = vaddr - segment.p_vaddr;
+    uint64_t there = segment.p_filesz - from;
+    return elf_file_read(file, segment.p_offset + from, buffer, bytes < there ? bytes : there);
 }
 
 bool elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret)

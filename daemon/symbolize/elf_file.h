@@ -43,8 +43,12 @@ bool elf_file_has(const struct elf_file *file, uint64_t offset, uint64_t bytes);
 /* Fills `buffer` from the file; less when it has shrunk. */
 size_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t bytes);
 
-/* The same by an address of the module, up to the end of its segment: what is mapped there. 0:
- * nothing of the file is. */
+/* The first program header of a type, or for PT_LOAD the one whose bytes of the file hold `vaddr`;
+ * false: there is none. */
+bool elf_file_segment(const struct elf_file *file, uint32_t type, uint64_t vaddr, GElf_Phdr *ret);
+
+/* Fills `buffer` by an address of the module, up to the end of its segment: what is mapped there.
+ * 0: nothing of the file is. */
 size_t elf_file_read_mapped(const struct elf_file *file, uint64_t vaddr, void *buffer,
                             size_t bytes);
 

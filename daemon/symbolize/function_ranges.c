@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * function_ranges_find() collects the ranges of all functions of .eh_frame, sorts them once, and
- * looks each address up by halving. So a section in which every function has every address costs
- * no more than another one. Only the last function that begins at or before an address is looked
- * at: those that hold a whole other one are not what a compiler makes.
+ * function_ranges_find() collects the ranges of the functions that .eh_frame_hdr has for the
+ * addresses, or without it of all functions of .eh_frame, sorts them once, and looks each address
+ * up by halving. So a section in which every function has every address costs no more than another
+ * one. Only the last function that begins at or before an address is looked at: those that hold a
+ * whole other one are not what a compiler makes.
  */
 #include "function_ranges.h"
 
@@ -73,7 +74,10 @@ int function_ranges_find(int fd, const uint64_t *addresses, size_t count,
     if (r < 0) {
         return r;
     }
-    r = eh_frame_walk(&file, on_function, &ranges);
+    r = eh_frame_find(&file, addresses, count, on_function, &ranges);
+    if (r == -ENOENT) {
+        r = eh_frame_walk(&file, on_function, &ranges);
+    }
     elf_file_done(&file);
     if (r == 0) {
         r = array_sort(ranges.items, ranges.count, sizeof *ranges.items, begins_before, NULL);

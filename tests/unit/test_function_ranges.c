@@ -9,8 +9,11 @@
 #include "cleanup.h"
 #include "eh_frame_file.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 /* Two functions, one right behind the other, and code of none. */
 __asm__(".pushsection .text.test_ranges, \"ax\"\n"
@@ -56,6 +59,109 @@ TEST(finds_the_function_that_holds_an_address)
     assert_range(&ranges[4], second, none);
     assert_range(&ranges[5], 0, 0);
     assert_range(&ranges[6], 0, 0);
+}
+
+#define PROBED_COUNT      4096
+#define TABLE_FORM_OFFSET 3 /* in .eh_frame_hdr */
+#define COUNT_OFFSET      8
+
+/* This program, in memory. */
+struct copy {
+    int fd;
+    uint8_t *bytes;
+    size_t size_bytes;
+    uint64_t header_offset; /* of .eh_frame_hdr */
+    Elf64_Phdr *header;
+};
+
+static void copy_done(struct copy *copy)
+{
+    (void)munmap(copy->bytes, copy->size_bytes);
+    (void)close(copy->fd);
+}
+
+static void copy_program(struct copy *ret)
+{
+    struct stat status;
+    cleanup_(closep) int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fstat(program, &status), 0);
+    *ret = (struct copy){.fd = memfd_create("program", MFD_CLOEXEC),
+                         .size_bytes = (size_t)status.st_size};
+    assert_int_equal(ftruncate(ret->fd, status.st_size), 0);
+    ret->bytes = mmap(NULL, ret->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ret->fd, 0);
+    assert_true(ret->bytes != MAP_FAILED);
+    assert_int_equal(pread(program, ret->bytes, ret->size_bytes, 0), status.st_size);
+    const Elf64_Ehdr *elf = (const Elf64_Ehdr *)ret->bytes;
+    ret->header = (Elf64_Phdr *)(ret->bytes + elf->e_phoff);
+    while (ret->header->p_type != PT_GNU_EH_FRAME) {
+        ret->header++;
+    }
+    ret->header_offset = ret->header->p_offset;
+}
+
+/* The functions of addresses all over the file. Returns how many addresses have one. */
+static size_t probe(const struct copy *copy, struct function_range ranges[PROBED_COUNT])
+{
+    uint64_t addresses[PROBED_COUNT];
+    size_t found_count = 0;
+    for (size_t i = 0; i < PROBED_COUNT; i++) {
+        addresses[i] = i * copy->size_bytes / PROBED_COUNT;
+    }
+    assert_int_equal(function_ranges_find(copy->fd, addresses, PROBED_COUNT, ranges), 0);
+    for (size_t i = 0; i < PROBED_COUNT; i++) {
+        found_count += ranges[i].end > 0;
+    }
+    return found_count;
+}
+
+TEST(finds_the_same_with_the_table_of_functions_and_without)
+{
+    static struct function_range with[PROBED_COUNT];
+    static struct function_range without[PROBED_COUNT];
+    cleanup_(copy_done) struct copy copy;
+    copy_program(&copy);
+    assert_true(probe(&copy, with) > PROBED_COUNT / 100);
+    copy.header->p_type = PT_NULL;
+    (void)probe(&copy, without);
+    assert_memory_equal(with, without, sizeof with);
+    copy.header->p_type = PT_GNU_EH_FRAME;
+    copy.bytes[copy.header_offset + TABLE_FORM_OFFSET] = 0x1b; /* relative to itself */
+    (void)probe(&copy, without);
+    assert_memory_equal(with, without, sizeof with);
+}
+
+TEST(believes_a_table_only_what_the_frames_say)
+{
+    static struct function_range ranges[PROBED_COUNT];
+    const uint64_t second = vaddr_of(range_second);
+    struct function_range range;
+    cleanup_(copy_done) struct copy copy;
+    copy_program(&copy);
+    uint32_t *count = (uint32_t *)(copy.bytes + copy.header_offset + COUNT_OFFSET);
+    int32_t *pairs = (int32_t *)(count + 1);
+    const uint32_t true_count = *count;
+    /* A table of one function has no other. */
+    *count = 1;
+    assert_true(probe(&copy, ranges) < PROBED_COUNT / 100);
+    assert_int_equal(function_ranges_find(copy.fd, &second, 1, &range), 0);
+    assert_range(&range, 0, 0);
+    /* One that is longer than its segment is none. */
+    *count = UINT32_MAX;
+    assert_int_equal(function_ranges_find(copy.fd, &second, 1, &range), 0);
+    assert_range(&range, second, vaddr_of(range_none));
+    /* Entries of other functions do not hold the address. */
+    *count = true_count;
+    const int32_t first_entry = pairs[1];
+    for (uint32_t i = 0; i < true_count; i++) {
+        pairs[2 * i + 1] = first_entry;
+    }
+    assert_int_equal(function_ranges_find(copy.fd, &second, 1, &range), 0);
+    assert_range(&range, 0, 0);
+    /* Nor do places that are no entries. */
+    for (uint32_t i = 0; i < true_count; i++) {
+        pairs[2 * i + 1] = (int32_t)(i * 0x9e3779b9);
+    }
+    (void)probe(&copy, ranges);
 }
 
 TEST(knows_nothing_of_a_file_without_call_frames)
