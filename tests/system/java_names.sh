@@ -45,7 +45,7 @@ JAVA
 javac -J-XX:TieredStopAtLevel=1 -d "$WORK" "$WORK/Spinner.java" || fail "javac" # its own code is hardly worth a better compiler
 java_pid=
 remove_map() {
-    rm -f "/tmp/perf-$java_pid.map"
+    rm -f "/tmp/perf-$java_pid.map" "/tmp/.java_pid$java_pid" # the socket of one that was killed stays
 }
 at_end remove_map
 

@@ -352,7 +352,7 @@ expect_run 60 "${started[@]}"
 kill -TERM "$record_pid"
 wait "$record_pid" || fail "record: $(cat "$WORK/record.out")"
 stop_background
-rm -f "${maker_maps[@]}" "/tmp/perf-${java_pid:-none}.map" "/tmp/perf-${node_pid:-none}.map"
+rm -f "${maker_maps[@]}" "/tmp/perf-${java_pid:-none}.map" "/tmp/.java_pid${java_pid:-none}" "/tmp/perf-${node_pid:-none}.map"
 
 "${member[@]}" "$WORK/profctl" report --json -n 0 - <"$WORK/names.fxt" >"$WORK/names.json" || fail "report"
 python3 - "$WORK/names.json" "${names[@]}" <<'PYTHON' || fail "not every name is there"

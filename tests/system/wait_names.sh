@@ -60,7 +60,7 @@ java)
         -cp "$WORK" WaitNames "$WORK/pipe" "$WORK/go" 3 >"$WORK/truth"
     java_pid=$BACKGROUND_PID
     remove_map() {
-        rm -f "/tmp/perf-$java_pid.map"
+        rm -f "/tmp/perf-$java_pid.map" "/tmp/.java_pid$java_pid"
     }
     at_end remove_map
     wait_until 60 grep -q warm "$WORK/truth" || fail "Java has not begun"
