@@ -8,7 +8,8 @@
  *
  * The section is foreign. A walk goes forward only, and an FDE can refer only to a CIE that the
  * walk has passed, so that each byte is read once and CIEs cannot overlap. An entry with broken
- * content is left out; one that does not fit ends the walk. The part of an FDE's range beyond the
+ * content is left out; one that does not fit ends the walk. Functions that are read one by one read
+ * their CIEs again, of which the caller bounds the bytes. The part of an FDE's range beyond the
  * executable segment in which it begins is left out.
  */
 #include "dwarf_entries.h"
@@ -18,6 +19,7 @@
 #include "elf_go.h"
 #include "segments.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,7 +281,8 @@ static bool read_entry_at(const struct dwarf_section *section, uint64_t address,
 }
 
 int dwarf_entries_read(const struct dwarf_section *section, const struct elf_file *file,
-                       uint64_t address, dwarf_function_fn on_function, void *userdata)
+                       uint64_t address, uint64_t *left_bytes, dwarf_function_fn on_function,
+                       void *userdata)
 {
     struct walk walk = {
         .section = section,
@@ -297,6 +300,10 @@ int dwarf_entries_read(const struct dwarf_section *section, const struct elf_fil
     struct dwarf_cursor body = function.body;
     if (dwarf_read_unsigned(&body, function.id_bytes, &id) &&
         read_entry_at(section, cie_address(section, &function, id), &cie)) {
+        if (cie.body.left > *left_bytes) {
+            return -E2BIG;
+        }
+        *left_bytes -= cie.body.left;
         r = add_entry(&walk, &cie);
     }
     if (r == 0) {

@@ -23,10 +23,14 @@ typedef int (*dwarf_function_fn)(const struct dwarf_cie *cie, struct dwarf_curso
 int dwarf_entries_walk(const struct dwarf_section *section, const struct elf_file *file,
                        dwarf_function_fn on_function, void *userdata);
 
-/* The same for the one function whose entry begins at `address`. What is not such an entry of the
- * section is left out. */
+/*
+ * The same for the one function whose entry begins at `address`. What is not such an entry of the
+ * section is left out. The bytes of its CIE are taken off `*left_bytes`; -E2BIG: there are more of
+ * them than are left.
+ */
 int dwarf_entries_read(const struct dwarf_section *section, const struct elf_file *file,
-                       uint64_t address, dwarf_function_fn on_function, void *userdata);
+                       uint64_t address, uint64_t *left_bytes, dwarf_function_fn on_function,
+                       void *userdata);
 
 /* A dwarf_function_fn that adds the function's rows to a struct cfi_builder. Returns what
  * cfi_builder_add() does. */

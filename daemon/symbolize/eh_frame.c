@@ -3,8 +3,8 @@
 /*
  * Finds .eh_frame, by its name or through the program headers, and joins all sources of a file's
  * rows. Where two sources have rows for the same code, the first one wins. The order is: names that
- * override call-frame information, .eh_frame, .debug_frame, other names, and for 32 bits the thunks
- * of position-independent code.
+ * override call-frame information, .eh_frame, .debug_frame, other names, the program's entry, and
+ * for 32 bits the thunks of position-independent code.
  */
 #include "eh_frame.h"
 
@@ -15,8 +15,6 @@
 #include "dwarf_entries.h"
 #include "eh_frame_header.h"
 #include "elf_file.h"
-
-#include <string.h>
 
 /* Where the section lies. */
 struct extent {
@@ -136,18 +134,20 @@ int eh_frame_find(const struct elf_file *file, const uint64_t *addresses, size_t
     }
     cleanup_(freep) uint8_t *table = eh_frame_header_table(file, &header);
     int r = table == NULL ? -ENOENT : read_section(file, &extent, &content, &section);
+    uint64_t left_bytes = r < 0 ? 0 : section.content.left;
     uint64_t last = 0;
     for (size_t i = 0; i < count && r == 0; i++) {
         uint64_t entry = eh_frame_header_find(&header, table, addresses[i]);
         if (entry != last) {
-            r = dwarf_entries_read(&section, file, entry, on_function, userdata);
+            r = dwarf_entries_read(&section, file, entry, &left_bytes, on_function, userdata);
+            r = r == -E2BIG ? -ENOENT : r;
         }
         last = entry;
     }
     return r;
 }
 
-/* All that is not read from instructions. */
+/* All but the thunks. */
 static int add_sources(const struct elf_file *file, const struct cfi_roots *roots,
                        struct cfi_builder *builder)
 {

@@ -27,7 +27,9 @@ int eh_frame_walk(const struct elf_file *file, dwarf_function_fn on_function, vo
 /*
  * The same for the functions that .eh_frame_hdr has for some addresses (borrowed): of each, the
  * last one that begins at or before it. Addresses in order call once for a function. -ENOENT: the
- * file has no .eh_frame_hdr with a table that can be read.
+ * file is to be walked instead, since it has no table that can be read, or since its CIEs are so
+ * long that the functions would have more of them than .eh_frame has bytes; some functions may have
+ * been called for.
  */
 int eh_frame_find(const struct elf_file *file, const uint64_t *addresses, size_t count,
                   dwarf_function_fn on_function, void *userdata);

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Programs have a dozen of them; what lies behind is not looked for. */
+/* Programs have a dozen of them. In those behind, no address and no type is looked for. */
 #define PROGRAM_HEADERS_MAX 64
 
-#define NOTES_BYTES_MAX ((uint64_t)65536)
+#define NOTES_BYTES_MAX ((uint64_t)65536) /* of all of them together */
 #define CODE_BYTES_MAX  ((uint64_t)16 << 20)
 
 /* Of a table of symbols and of their names: a file with more than five million symbols would keep
@@ -99,12 +99,13 @@ static int read_segment(struct elf_file *file, const GElf_Phdr *header)
 }
 
 /* Takes the build-id out of a PT_NOTE, where the kernel looks for it too. */
-static int read_notes(struct elf_file *file, const GElf_Phdr *header)
+static int read_notes(struct elf_file *file, const GElf_Phdr *header, uint64_t *left_bytes)
 {
-    uint64_t bytes = header->p_filesz < NOTES_BYTES_MAX ? header->p_filesz : NOTES_BYTES_MAX;
+    uint64_t bytes = header->p_filesz < *left_bytes ? header->p_filesz : *left_bytes;
     if (file->build_id_bytes > 0 || !elf_file_has(file, header->p_offset, bytes)) {
         return 0;
     }
+    *left_bytes -= bytes;
     cleanup_(freep) uint8_t *notes = malloc(bytes + 1);
     if (notes == NULL) {
         return -ENOMEM;
@@ -121,6 +122,7 @@ static int read_notes(struct elf_file *file, const GElf_Phdr *header)
 
 static int read_program_headers(struct elf_file *file)
 {
+    uint64_t notes_left_bytes = NOTES_BYTES_MAX;
     size_t count = 0;
     if (elf_getphdrnum(file->elf, &count) != 0) {
         return -EBADMSG;
@@ -134,7 +136,7 @@ static int read_program_headers(struct elf_file *file)
         if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0) {
             r = read_segment(file, &header);
         } else if (header.p_type == PT_NOTE) {
-            r = read_notes(file, &header);
+            r = read_notes(file, &header, &notes_left_bytes);
         }
         if (r < 0) {
             return r;

@@ -22,7 +22,8 @@ struct elf_file {
 /*
  * Opens `fd` (borrowed until elf_file_done()), reads the program headers and the build-id.
  * Returns 0; -EBADMSG: not an ELF program or library, or a broken one; -E2BIG: more executable
- * segments than a table holds; or the errno of fstat(). `*ret` needs elf_file_done() after success.
+ * segments than a table holds; -ENOMEM; or the errno of fstat(). `*ret` needs elf_file_done() after
+ * success.
  */
 int elf_file_init(struct elf_file *ret, int fd);
 void elf_file_done(struct elf_file *file);

@@ -76,6 +76,7 @@ int function_ranges_find(int fd, const uint64_t *addresses, size_t count,
     }
     r = eh_frame_find(&file, addresses, count, on_function, &ranges);
     if (r == -ENOENT) {
+        ranges.count = 0;
         r = eh_frame_walk(&file, on_function, &ranges);
     }
     elf_file_done(&file);

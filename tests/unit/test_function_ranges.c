@@ -7,6 +7,7 @@
 #include "function_ranges.h"
 
 #include "cleanup.h"
+#include "eh_frame.h"
 #include "eh_frame_file.h"
 
 #include <elf.h>
@@ -162,6 +163,42 @@ TEST(believes_a_table_only_what_the_frames_say)
         pairs[2 * i + 1] = (int32_t)(i * 0x9e3779b9);
     }
     (void)probe(&copy, ranges);
+}
+
+static int count_function(const struct dwarf_cie *cie, struct dwarf_cursor program, uint64_t start,
+                          uint64_t end, void *userdata)
+{
+    (void)cie, (void)program, (void)start, (void)end;
+    *(size_t *)userdata += 1;
+    return 0;
+}
+
+/* Else a file whose functions share a CIE of 64 MiB would take hours. */
+TEST(reads_no_more_of_cies_than_the_section_has)
+{
+    const uint64_t addresses[] = {vaddr_of(range_first), vaddr_of(range_second)};
+    struct function_range range;
+    struct elf_file file;
+    GElf_Shdr section;
+    size_t count = 0;
+    cleanup_(copy_done) struct copy copy;
+    copy_program(&copy);
+    assert_int_equal(elf_file_init(&file, copy.fd), 0);
+    assert_true(elf_file_section(&file, ".eh_frame", &section));
+    assert_int_equal(eh_frame_find(&file, addresses, 2, count_function, &count), 0);
+    assert_int_equal(count, 2);
+    /* The first CIE, which both have, is all of the section. */
+    const uint32_t length = (uint32_t)section.sh_size - 4;
+    memcpy(copy.bytes + section.sh_offset, &length, sizeof length);
+    count = 0;
+    assert_int_equal(eh_frame_find(&file, addresses, 1, count_function, &count), 0);
+    assert_int_equal(count, 1);
+    count = 0;
+    assert_int_equal(eh_frame_find(&file, addresses, 2, count_function, &count), -ENOENT);
+    assert_int_equal(count, 1);
+    elf_file_done(&file);
+    assert_int_equal(function_ranges_find(copy.fd, addresses, 1, &range), 0);
+    assert_range(&range, addresses[0], addresses[1]);
 }
 
 TEST(knows_nothing_of_a_file_without_call_frames)
