@@ -99,7 +99,7 @@ static bool has_parent_component(const char *path)
 }
 
 /* EBUSY: the guard said no, for as long as a thread hangs there. */
-static enum module_failure failure_of(int error)
+enum module_failure module_search_failure_of(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EBUSY
                ? MODULE_FAILURE_LIMIT
@@ -413,7 +413,7 @@ enum module_failure module_search_open_regular(struct module_search *search, int
     mode_t mode = 0;
     int r = module_path_place(path_fd, &place, &mode);
     if (r < 0) {
-        return failure_of(-r);
+        return module_search_failure_of(-r);
     }
     if (!S_ISREG(mode)) {
         return MODULE_FAILURE_NOT_FILE;
@@ -422,7 +422,7 @@ enum module_failure module_search_open_regular(struct module_search *search, int
         return MODULE_FAILURE_LIMIT;
     }
     if (fstatfs(path_fd, ret_filesystem) < 0) {
-        return failure_of(errno);
+        return module_search_failure_of(errno);
     }
     if (kernel_filesystem_is((uint64_t)ret_filesystem->f_type)) {
         return MODULE_FAILURE_NOT_FILE;
@@ -437,7 +437,7 @@ enum module_failure module_search_open_regular(struct module_search *search, int
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", path_fd);
     cleanup_(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0 || fstat(fd, &status) < 0) {
-        return failure_of(errno);
+        return module_search_failure_of(errno);
     }
     (void)ioctl(fd, FS_IOC_GETVERSION, &generation);
     *ret = (struct module_file){
@@ -546,14 +546,14 @@ static enum module_failure open_by_path(struct module_search *search, int proces
     }
     cleanup_(closep) int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0) {
-        return failure_of(errno);
+        return module_search_failure_of(errno);
     }
     search->process_fd = process_fd;
     search->met_mount_id = 0;
     cleanup_(closep) int path_fd =
         module_path_open(root_fd, query->path, module_search_may_touch, search);
     if (path_fd < 0) {
-        return failure_of(-path_fd);
+        return module_search_failure_of(-path_fd);
     }
     return open_for_reading(search, path_fd, ret);
 }
@@ -681,7 +681,7 @@ enum module_failure module_file_open_kernel(struct module_file *ret)
 {
     int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return failure_of(errno);
+        return module_search_failure_of(errno);
     }
     *ret = (struct module_file){.fd = fd, .is_local = true};
     return MODULE_FAILURE_NONE;

@@ -81,11 +81,28 @@ static bool is_word_of(const struct self *self, const struct module_file *file)
            ((file->mode & S_IWGRP) == 0 || file->group == self->gid);
 }
 
-/* The folder in which runtimes leave their maps, inside that root (borrowed). */
-static int open_maps_folder(struct module_search *search, int root_fd)
+/* Opens with O_PATH (returned: close) what has that name in the folder in which runtimes leave their
+ * maps, inside that root (borrowed). Returns a descriptor or -errno. */
+static int open_in_folder(struct module_search *search, int root_fd, const char *name)
 {
-    return root_fd < 0 ? -1
-                       : module_path_open(root_fd, MAPS_FOLDER, module_search_may_touch, search);
+    if (root_fd < 0) {
+        return -EBADF;
+    }
+    cleanup_(closep) int folder_fd =
+        module_path_open(root_fd, MAPS_FOLDER, module_search_may_touch, search);
+    if (folder_fd < 0) {
+        return folder_fd;
+    }
+    int fd = openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* NOT_FOUND says that there was no map: only ENOENT does. */
+static enum module_failure failure_of(int error)
+{
+    enum module_failure failure = module_search_failure_of(error);
+    return failure == MODULE_FAILURE_NOT_FOUND && error != ENOENT ? MODULE_FAILURE_UNREADABLE
+                                                                  : failure;
 }
 
 /* Whether it may be changed once more without a sign of it: then no reading of it is another's. */
@@ -106,11 +123,9 @@ static enum module_failure open_map(struct module_search *search, int root_fd, i
     char path[sizeof MAPS_FOLDER + sizeof name];
     (void)snprintf(name, sizeof name, "perf-%" PRId32 ".map", pid);
     (void)snprintf(path, sizeof path, "%s/%s", MAPS_FOLDER, name);
-    cleanup_(closep) int folder_fd = open_maps_folder(search, root_fd);
-    cleanup_(closep) int path_fd =
-        folder_fd < 0 ? -1 : openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_(closep) int path_fd = open_in_folder(search, root_fd, name);
     if (path_fd < 0) {
-        return MODULE_FAILURE_NOT_FOUND;
+        return failure_of(-path_fd);
     }
     enum module_failure failure =
         module_search_open_regular(search, path_fd, NULL, ret, &filesystem);
@@ -129,7 +144,7 @@ static enum module_failure open_left_map(const struct module_query *query,
                                          const struct module_guard *guard, struct module_file *ret)
 {
     if (query->map_device == 0) {
-        return MODULE_FAILURE_NOT_FOUND;
+        return MODULE_FAILURE_IDENTITY;
     }
     cleanup_(closep) int process_fd = -1;
     cleanup_(closep) int root_fd = module_search_machine_root(&process_fd);
@@ -174,7 +189,7 @@ enum module_failure module_file_open_perf_map(const struct module_query *query,
         return MODULE_FAILURE_IDENTITY;
     }
     if (file.identity.size_bytes > PERF_MAP_BYTES_MAX) {
-        return MODULE_FAILURE_LIMIT;
+        return MODULE_FAILURE_UNREADABLE;
     }
     *ret = file;
     ret->fd = take_fd(fd);
@@ -217,7 +232,7 @@ enum module_failure module_file_open_jitdump(const struct module_query *query,
         return MODULE_FAILURE_IDENTITY;
     }
     if (file.identity.size_bytes > JITDUMP_BYTES_MAX) {
-        return MODULE_FAILURE_LIMIT;
+        return MODULE_FAILURE_UNREADABLE;
     }
     file.identity.device ^= JITDUMP_MARK;
     if (is_young(&file.identity)) {

@@ -32,6 +32,9 @@ int module_search_process(const struct module_query *query);
  * or -1. */
 int module_search_machine_root(int *ret_process_fd);
 
+/* What an errno of opening says: LIMIT, or NOT_FOUND. */
+enum module_failure module_search_failure_of(int error);
+
 /* Opens for reading what `path_fd` (borrowed) stands for, if it is a regular file of a filesystem
  * that is not the kernel's own and, unless `mapped` is NULL, can be that of this mapping. */
 enum module_failure module_search_open_regular(struct module_search *search, int path_fd,

@@ -142,7 +142,7 @@ static void finish(void *owner, size_t slot, bool was_given_up)
     struct opener *opener = owner;
     struct job *job = take_ptr(opener->jobs[slot]);
     opener_queue_leave(&opener->queue, job, was_given_up);
-    if (job->is_remembered && job->answer.failure == MODULE_FAILURE_NONE) {
+    if (job->is_remembered) {
         hung_processes_remove(job->query.pid, job->process_start_ns);
     }
     if (was_given_up && job->kind != JOB_CLOSE && job->answer.failure == MODULE_FAILURE_NONE) {
@@ -327,7 +327,7 @@ static bool give_up(struct opener *opener, struct opener_answer *ret)
             *ret = (struct opener_answer){
                 .source = job->answer.source,
                 .userdata = job->answer.userdata,
-                .failure = MODULE_FAILURE_NOT_FOUND,
+                .failure = MODULE_FAILURE_LIMIT,
             };
             return true;
         }

@@ -4,8 +4,8 @@
 /*
  * Opens and closes foreign files on threads, since a filesystem or a process can block either for
  * ever. Four threads work at a time. A thread that sleeps longer than `hang_ns` in one call is
- * given up and its request fails (thread_pool.h). While it hangs, its filesystem is not touched (of
- * a local one, the folder or file); a process that hangs is never touched again (hung_processes.h).
+ * given up and its request fails for now (thread_pool.h). While it hangs, its filesystem is not
+ * touched (of a local one, the folder or file), nor the process that it asked (hung_processes.h).
  * Another thread replaces it, up to OPENER_THREADS_MAX. The last thread is careful: it opens only
  * paths on local filesystems, which answer unless a user holds a folder of theirs.
  *

@@ -317,21 +317,23 @@ static bool settle_slice(struct trace_jits *jits, struct trace_jit *jit)
     return room;
 }
 
-/* A jitdump that was never read is none: what it wanted to know is asked of a perf map. One that
- * was, and that has become too much to be read, only grows: it is not asked for again. */
+/* A failure for now changes nothing: what samples want is asked for again. A jitdump that cannot be
+ * read is none: what it wanted to know is asked of a perf map. One that was read, and that has
+ * become too much to be read, only grows: it is not asked for again. */
 static void take_failure(struct trace_jits *jits, struct trace_jit *jit,
                          enum module_failure failure)
 {
-    if (jit->dump != NULL) {
-        if (jit->dump->ready == NULL) {
-            jit->dump = dumped_free(&jits->shared, jit->dump);
-            jit->is_dump_refused = jit->is_unasked = true;
-        } else if (failure == MODULE_FAILURE_UNREADABLE) {
-            dumped_end(&jits->shared, jit->dump);
-        }
+    if (failure == MODULE_FAILURE_LIMIT) {
         return;
     }
-    jit->code.map.was_absent = jit->code.map.was_absent || failure == MODULE_FAILURE_NOT_FOUND;
+    if (jit->dump == NULL) {
+        jit->code.map.was_absent |= failure == MODULE_FAILURE_NOT_FOUND;
+    } else if (jit->dump->ready == NULL) {
+        jit->dump = dumped_free(&jits->shared, jit->dump);
+        jit->is_dump_refused = jit->is_unasked = true;
+    } else if (failure == MODULE_FAILURE_UNREADABLE) {
+        dumped_end(&jits->shared, jit->dump);
+    }
 }
 
 /* Takes up the answer, if it has come. */

@@ -204,13 +204,19 @@ static inline void name(struct world *world, uint64_t address)
     (void)name_at(world, address, clock_ns(CLOCK_BOOTTIME));
 }
 
-static inline void answer(struct world *world, const struct map *map)
+static inline void fail_look(struct world *world, enum module_failure failure)
 {
     struct module_ticket *ticket = &tickets[ticket_count - 1];
     assert_int_equal(ticket->state, MODULE_PENDING);
-    ticket->module = map == NULL ? NULL : make_module(map);
-    ticket->failure = MODULE_FAILURE_NOT_FOUND;
-    ticket->state = map == NULL ? MODULE_FAILED : MODULE_READY;
+    ticket->failure = failure;
+    ticket->state = MODULE_FAILED;
+    assert_true(trace_jits_poll(world->jits));
+}
+
+static inline void answer(struct world *world, const struct map *map)
+{
+    assert_int_equal(tickets[ticket_count - 1].state, MODULE_PENDING);
+    fake_tickets_ready(ticket_count - 1, make_module(map));
     assert_true(trace_jits_poll(world->jits));
 }
 

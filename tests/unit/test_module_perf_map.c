@@ -125,13 +125,13 @@ MAPPED(opens_a_regular_file_of_the_process_itself_only)
                  {"rm $F $F.target && mkfifo $F", MODULE_FAILURE_NOT_FILE, false},
                  {"rm $F && mkdir $F", MODULE_FAILURE_NOT_FILE, false},
                  {"rmdir $F && echo 1000 10 f >$F", MODULE_FAILURE_NONE, false});
-    assert_int_equal(open_map(mapped, 1), MODULE_FAILURE_NOT_FOUND); /* another began then */
+    assert_int_equal(open_map(mapped, 1), MODULE_FAILURE_IDENTITY); /* another began then */
     assert_int_equal(truncate(mapped->path, (off_t)PERF_MAP_BYTES_MAX + 1), 0);
-    assert_int_equal(open_map(mapped, 0), MODULE_FAILURE_LIMIT);
+    assert_int_equal(open_map(mapped, 0), MODULE_FAILURE_UNREADABLE);
     assert_int_equal(truncate(mapped->path, (off_t)PERF_MAP_BYTES_MAX), 0);
     assert_int_equal(open_map(mapped, 0), MODULE_FAILURE_NONE);
     stop_process(mapped->pid);
-    assert_int_equal(open_map(mapped, 0), MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(open_map(mapped, 0), MODULE_FAILURE_IDENTITY);
 }
 
 MAPPED(opens_no_file_that_others_may_have_written)
@@ -176,12 +176,13 @@ MAPPED(opens_a_jitdump_of_the_process_itself_only)
 {
     struct mapped *other = start_mapped();
     (void)snprintf(mapped->path, sizeof mapped->path, "/tmp/jit-%d.dump", (int)mapped->pid);
-    EXPECT_AFTER(mapped, open_own_dump, {"true >$F", MODULE_FAILURE_NONE, false},
-                 {"ln $F $F.link", MODULE_FAILURE_IDENTITY, false},
-                 {"rm $F.link && chown 4711:4711 $F", MODULE_FAILURE_IDENTITY, true},
-                 {"rm -f $F.link $F && truncate -s 1073741825 $F", MODULE_FAILURE_LIMIT, false},
-                 {"rm $F && mkfifo $F", MODULE_FAILURE_NOT_FILE, false},
-                 {"rm $F && true >$F", MODULE_FAILURE_NONE, false});
+    EXPECT_AFTER(
+        mapped, open_own_dump, {"true >$F", MODULE_FAILURE_NONE, false},
+        {"ln $F $F.link", MODULE_FAILURE_IDENTITY, false},
+        {"rm $F.link && chown 4711:4711 $F", MODULE_FAILURE_IDENTITY, true},
+        {"rm -f $F.link $F && truncate -s 1073741825 $F", MODULE_FAILURE_UNREADABLE, false},
+        {"rm $F && mkfifo $F", MODULE_FAILURE_NOT_FILE, false},
+        {"rm $F && true >$F", MODULE_FAILURE_NONE, false});
     /* A child has its parent's mappings. */
     assert_int_equal(open_dump(other->pid, mapped->path, 0), MODULE_FAILURE_IDENTITY);
     stop_process(mapped->pid);
@@ -201,7 +202,7 @@ MAPPED(opens_what_is_left_of_a_process_that_is_gone)
     (void)close(file.fd);
     stop_process(mapped->pid);
     append(mapped, "2000 10 g\n");
-    assert_int_equal(module_file_open_perf_map(&query, &guards, &file), MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(module_file_open_perf_map(&query, &guards, &file), MODULE_FAILURE_IDENTITY);
     query.map_device = file.identity.device;
     query.inode = file.identity.inode;
     query.inode_generation = file.identity.generation;

@@ -213,7 +213,7 @@ HANG(gives_up_a_filesystem_that_does_not_answer)
     submit_many(hang->opener, &hang->fine, 1);
     expect_opened(hang->opener, &hang->fine);
     struct opener_answer answer = expect_answer(hang->opener, &hang->hanging, false);
-    assert_int_equal(answer.failure, MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(answer.failure, MODULE_FAILURE_LIMIT);
     assert_int_equal(opener_hang_count(hang->opener), 1);
 
     /* It is not touched again, so these fail at once, and all threads but one go on. */
@@ -285,7 +285,7 @@ HANG(walks_no_path_over_a_filesystem_that_hangs)
     (void)snprintf(path, sizeof path, "%s/x/y", hang->fuse.folder);
     across.path = path;
     submit_many(hang->opener, &hang->hanging, 1);
-    assert_int_equal(wait_for_answer(hang->opener).failure, MODULE_FAILURE_NOT_FOUND);
+    assert_int_equal(wait_for_answer(hang->opener).failure, MODULE_FAILURE_LIMIT);
     assert_int_equal(opener_hang_count(hang->opener), 1);
     (void)kill(hang->fuse.server, SIGSTOP); /* now lookups hang as well */
     for (int i = 0; i < 20; i++) {

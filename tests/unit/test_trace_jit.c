@@ -4,6 +4,8 @@
 #include "jit_map.h"
 #include "jit_story.h"
 
+#include "mapping_set.h"
+
 JIT_TEST(names_each_function_once_in_a_module_of_its_process)
 {
     define(world, 3, 0x1000);
@@ -191,7 +193,7 @@ JIT_TEST(what_is_not_proved_at_the_end_loses_its_name)
     expect_read(world, JIT_LINE("0x1010", "b"));
     trace_jits_ask_again(world->jits);
     assert_true(trace_jits_poll(world->jits));
-    answer(world, NULL);
+    fail_look(world, MODULE_FAILURE_NOT_FOUND);
     trace_jits_close(world->jits);
     expect_read(world, "[anon] 7:3 1000+1000=1000 later\n");
     assert_true(trace_jits_proved(world->jits, UINT64_MAX));
@@ -221,7 +223,7 @@ JIT_TEST(a_process_without_a_map_stays_as_it_is)
 {
     define(world, 3, 0x1000);
     name(world, 0x1004);
-    answer(world, NULL);
+    fail_look(world, MODULE_FAILURE_NOT_FOUND);
     define(world, 4, 0x2000);
     expect_read(world, "[anon] 7:3 1000+1000=1000 mapped\n"
                        "[anon] 7:4 2000+1000=2000 mapped\n");
@@ -233,6 +235,50 @@ JIT_TEST(a_process_without_a_map_stays_as_it_is)
     assert_true(trace_jits_poll(world->jits));
     answer(world, &one);
     expect_read(world, "[jit] (pid 7) 7:3 1000+1000=1000 mapped\n" JIT_LINE("0x1000", "a"));
+}
+
+/* The map may have been there, and other. */
+JIT_TEST(a_look_that_failed_does_not_say_that_there_was_no_map)
+{
+    static const enum module_failure failures[] = {MODULE_FAILURE_LIMIT, MODULE_FAILURE_UNREADABLE,
+                                                   MODULE_FAILURE_IDENTITY};
+    changed_before_ns = 0;
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
+        world->process.pid = 70 + (int32_t)i;
+        name(world, 0x1004);
+        fail_look(world, failures[i]);
+        trace_jits_ask_again(world->jits);
+        assert_true(trace_jits_poll(world->jits));
+        answer(world, &one);
+        expect_read(world, "");
+    }
+}
+
+/* A process that has mapped its jitdump at 0x5000. */
+static void map_jitdump(struct world *world)
+{
+    static struct mapped_file file = {.path = "/tmp/jit-7.dump", .is_jitdump = true};
+    static struct mapping mapping;
+    static struct mapping_chunk chunk;
+    mapping =
+        (struct mapping){.start = 0x5000, .end = 0x6000, .file = &file, .to_ns = TIME_OPEN_NS};
+    chunk = (struct mapping_chunk){.items = &mapping, .count = 1};
+    world->process.mappings = (struct mapping_set){.chunks = &chunk, .chunk_count = 1, .count = 1};
+    world->process.jitdump_start = mapping.start;
+}
+
+JIT_TEST(a_jitdump_that_cannot_be_read_now_is_asked_for_again)
+{
+    map_jitdump(world);
+    name(world, 0x1004);
+    assert_string_equal(tickets[0].path, "map of 7/tmp/jit-7.dump");
+    fail_look(world, MODULE_FAILURE_LIMIT);
+    assert_int_equal(ticket_count, 1);
+    wait_for_question(world);
+    assert_string_equal(tickets[1].path, "map of 7/tmp/jit-7.dump");
+    fail_look(world, MODULE_FAILURE_UNREADABLE); /* now its perf map is */
+    assert_int_equal(ticket_count, 3);
+    assert_string_equal(tickets[2].path, "map of 7");
 }
 
 JIT_TEST(another_program_with_the_pid_has_a_name_of_its_own)
