@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the project says of itself is so: links between pages lead somewhere, every option that a page shows
-# with profctl or cpu-profilerd is one that the program's --help or the verb's table has, each sentence and row
-# of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), each counter
+# What the project says of itself is so: links between pages lead to a page and a heading that are there, every option
+# that a page shows with profctl or cpu-profilerd is one that the program's --help or the verb's table has, each sentence
+# and row of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), each counter
 # of common/counters.h has its row in trace-format.md, messages name the user of the prompt above them, and the shell
 # scripts pass `bash -n` and shellcheck.
 . "${0%/*}/lib.sh"
@@ -12,11 +12,33 @@ pages() {
     find . -path ./build -prune -o -name '*.md' -print | sort
 }
 
-# Links that are neither of another host nor within the page.
-while IFS=: read -r page target; do
-    target=${target#*(}
-    target=${target%%[#)]*}
-    [ -z "$target" ] || [[ $target =~ ^[a-z]+: ]] || [ -e "${page%/*}/$target" ] || complain "$page: no file '$target'"
+# Prints "PAGE#ANCHOR" for each heading of the pages, with the anchor that GitHub gives it: in small letters, without
+# punctuation, - for a space. A heading that a page has twice has the anchor once.
+anchors() {
+    pages | xargs awk '
+        FNR == 1 { in_code = 0 }
+        /^```/ { in_code = !in_code }
+        !in_code && sub(/^#+ +/, "") { print FILENAME "#" $0 }' |
+        sed -E ':more; s/^([^#]*#.*)[^[:alnum:]_ -]/\1/; t more; s/ /-/g; s/#(.*)/#\L\1/'
+}
+
+# Links that are not of another host.
+declare -A has_anchor=()
+while read -r anchor; do
+    has_anchor[$anchor]=1
+done < <(anchors)
+while IFS=: read -r page link; do
+    link=${link#*(}
+    link=${link%)}
+    target=${link%%#*}
+    [[ ! $target =~ ^[a-z]+: ]] || continue
+    file=$page
+    [ -z "$target" ] || file=./$(realpath -m --relative-to=. "${page%/*}/$target")
+    if [ ! -e "$file" ]; then
+        complain "$page: no file '$target'"
+    elif [[ $link == *#* && -z ${has_anchor[$file#${link#*#}]:-} ]]; then
+        complain "$page: no heading for the link '$link'"
+    fi
 done < <(pages | xargs grep -HoE '\]\([^)]+\)' || true)
 
 # set_table PROGRAM [VERB]: sets `table` to the options that it has, a line each.
