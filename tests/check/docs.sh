@@ -4,8 +4,8 @@
 # What the project says of itself is so: links between pages lead to a page and a heading that are there, every option
 # that a page shows with profctl or cpu-profilerd is one that the program's --help or the verb's table has, each sentence
 # and row of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), each counter
-# of common/counters.h has its row in trace-format.md, messages name the user of the prompt above them, and the shell
-# scripts pass `bash -n` and shellcheck.
+# of common/counters.h has its row in trace-format.md, the tables of architecture.md name the sources of the daemon,
+# messages name the user of the prompt above them, and the shell scripts pass `bash -n` and shellcheck.
 . "${0%/*}/lib.sh"
 
 pages() {
@@ -40,6 +40,29 @@ while IFS=: read -r page link; do
         complain "$page: no heading for the link '$link'"
     fi
 done < <(pages | xargs grep -HoE '\]\([^)]+\)' || true)
+
+# The first column of the tables of the daemon's rooms names each of its sources, as `x`, `x.c`, `x.[ch]` or `x*`, and none
+# that is not there.
+mapfile -t sources < <(find daemon common -name '*.[ch]' | sort)
+mapfile -t named < <(sed -n "/^## The daemon's rooms/,/^## The client's rooms/p" docs/architecture.md |
+    grep -oE '^\| `[^|]*\|' | grep -oE '`[^`]+`' | tr -d '`')
+[ ${#sources[@]} -gt 100 ] && [ ${#named[@]} -gt 100 ] || complain "docs/architecture.md: its tables or the sources are not found"
+declare -A is_found=()
+for source in "${sources[@]}"; do
+    is_named=
+    for name in "${named[@]}"; do
+        # The name is a pattern: no quotes.
+        # shellcheck disable=SC2053
+        if [[ ${source##*/} == $name || ${source##*/} == $name.[ch] ]]; then
+            is_named=1
+            is_found[$name]=1
+        fi
+    done
+    [[ -n $is_named || $source != daemon/*.c ]] || complain "docs/architecture.md: no row names $source"
+done
+for name in "${named[@]}"; do
+    [ -n "${is_found[$name]:-}" ] || complain "docs/architecture.md: a row names '$name', of which there is no source"
+done
 
 # set_table PROGRAM [VERB]: sets `table` to the options that it has, a line each.
 declare -A tables=()
