@@ -11,9 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* INTERN_NONE where a member is not known. */
+/* INTERN_NONE where a member is not known. The function without a name stands for the callers that
+ * truncated stacks lack. */
 struct graph_function {
-    uint32_t name;   /* of the profile's `texts`, as `file`; INTERN_NONE: GRAPH_TRUNCATED */
+    uint32_t name;   /* of the profile's `texts`, as `file` */
     uint32_t file;   /* the source's */
     uint32_t module; /* of the profile's `modules` */
 };

@@ -26,7 +26,7 @@ int column_put_signed(struct column *column, int64_t value);
 
 struct packed;
 
-/* Begins the stream in `file` (borrowed). Returned: packed_free(). NULL when there is no memory. */
+/* Begins the stream in `file` (borrowed). Returned: packed_freep(); NULL when memory is short. */
 struct packed *packed_new(FILE *file);
 void packed_freep(struct packed **packed);
 

@@ -29,7 +29,7 @@ struct lines_walk {
     size_t node_count;
     uint32_t scope_count;
     uint64_t dead_end;  /* functions that the linker left out pretend to hold [0, dead_end) */
-    bool has_files;     /* of the unit at hand may the files be asked for, which are its lines' */
+    bool has_files;     /* the unit's table of files may be read, which is part of its lines */
     const char *folder; /* of the unit at hand, borrowed, or NULL */
     uint64_t work_left; /* of what is allowed; about a unit for each byte that is looked at */
 };

@@ -25,9 +25,8 @@ enum lines_reader_of {
 #define LINES_ANSWERS_BYTES_MAX (UINT64_C(1) << 30)
 
 /*
- * The children, by whose files they read, so that a file which takes one over can spoil the lines
- * of its owner's other files only. All zero at first, but
- * for `left_bytes`.
+ * One child for each owner of files, so that a file which takes one over can spoil the lines of its
+ * owner's other files only. All zero at first, but for `left_bytes`.
  */
 struct lines_readers {
     struct lines_worker *workers[LINES_READERS]; /* owned, or NULL; by enum lines_reader_of */

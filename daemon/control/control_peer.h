@@ -117,7 +117,7 @@ struct peer {
     struct peer *previous;
     int fd; /* owned */
     struct ucred cred;
-    bool is_admitted; /* by the administrator, see control_access.c */
+    bool is_admitted; /* by the administrator: admits() in control.c */
     sd_event_source *io_source;
     sd_event_source *resume_source;
     sd_event_source *status_source; /* NULL but in PEER_STREAMS_STATUS */

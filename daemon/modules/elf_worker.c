@@ -11,8 +11,8 @@
  * is closed on another thread.
  *
  * Two calls block: the start waits a moment for the new process, and elf_worker_free() for the dead
- * one. If the new process is late, requests wait in its socket. All calls belong to one thread,
- * which must live as long as the worker: the worker's parent-death signal is bound to it.
+ * one. If the new process is late, requests wait in its socket. All calls belong to one thread. The
+ * worker's parent is another one (elf_worker_starter.c).
  */
 #include "elf_worker.h"
 

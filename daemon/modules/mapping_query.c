@@ -6,9 +6,9 @@
  * A mapped_file is opened once for its call frames and its symbols, and the proof is right for both
  * whenever it is used. It says that a file of this identity has the content that was mapped, which
  * stays true. All mappings of a mapped_file are parts and copies of one mapping, so a request for
- * its symbols means the same content, of whatever process it is. Where the proof holds unless the
- * mapping was replaced before module_ticket_shown_ns(), each ticket has that time, and its holder
- * asks the same mapped_file whether it was.
+ * its symbols means the same content, of whatever process it is. Some proofs hold only if the
+ * mapping was still there at module_ticket_shown_ns(). The ticket's holder asks mapped_file_fate()
+ * whether it was.
  */
 #include "mapping_query.h"
 

@@ -54,7 +54,7 @@
  * away: by 15 ms on a loaded virtual machine. */
 #define FILE_TIME_LATE_NS UINT64_C(50000000)
 
-/* What stands in the way of a step to that place. */
+/* Whether that step may be taken. */
 bool module_search_may_touch(const struct module_place *place, void *userdata)
 {
     struct module_search *search = userdata;
@@ -115,8 +115,9 @@ static enum module_failure worse(enum module_failure a, enum module_failure b)
     return a == MODULE_FAILURE_NOT_FOUND ? b : a;
 }
 
-/* The same by the text of maps, within a bound: a user can make a line as long as it likes, by its
- * path, which is not looked at. The descriptor is taken. */
+/* Finds the mapping that holds `address` in the text of /proc/PID/maps (taken), for kernels that
+ * cannot be asked for one mapping. A user can make lines long, by their paths: so the path is left
+ * out, and at most MAPS_BYTES_MAX are read. */
 static bool find_maps_line(int maps_fd, uint64_t address, struct mapping_description *ret)
 {
     FILE *maps = fdopen(maps_fd, "re");

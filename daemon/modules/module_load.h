@@ -30,6 +30,7 @@ bool module_load_may_be_both(const struct module_load *load);
 bool module_load_go_on(struct module_load *load);
 
 /* Writes the path of the debug file that may have been split off this file, by its build-id. False:
- * the load is for another kind of table, or has its debug file already. */
+ * the load is not for the symbols of a file, has its debug file already, or the build-id is missing
+ * or shorter than 8 bytes. */
 bool module_load_debug_path(const struct module_load *load, const struct elf_worker_table *table,
                             char ret[MODULE_DEBUG_PATH_BYTES]);

@@ -7,7 +7,7 @@
  *
  * A worker that was taken over may also send descriptors. An opener's thread closes the socket that
  * holds them, charged to the account for which the worker read last. Until it is closed no file is
- * read for that account (module_cache.c).
+ * read for that account (is_forbidden() in module_reader.c).
  */
 #include "module_worker.h"
 

@@ -22,7 +22,7 @@ struct module_worker {
     struct module_worker_place place;
     struct elf_worker *current; /* NULL while there is none */
     struct module_load *load;   /* what it reads; NULL: nothing */
-    uint64_t since_ns;          /* when it was given that, or has read or begun last */
+    uint64_t since_ns;          /* when it was given `load`; without: when it finished or started */
     uint64_t charged_ns;        /* up to when its account has been charged for that */
     bool reads_both; /* it reads call frames, and will read symbols without being asked */
     bool was_lost;   /* the one before died, or took too long */

@@ -6,8 +6,9 @@
  * records are missing: they were lost, or were switched off for a while. Pure; belongs to the
  * collector thread.
  *
- * Each switch_rings_look() is followed by switch_rings_next_ns(), and by one of pass_mark(),
- * drop_sample() and drop_record() once what is next has been handled.
+ * Each switch_rings_look() is followed by switch_rings_next_ns(). Once what is next has been
+ * handled, one of these follows: switch_rings_pass_mark(), switch_rings_drop_sample() or
+ * switch_rings_drop_record().
  */
 
 #include "perf_record.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The effect of an instruction that code_form.c took apart, as code_effect.c finds it by what Zydis
- * says. Pure.
+ * The effect of an instruction that code_form.c took apart: the same that code_decoder.c finds by
+ * what Zydis says. Pure.
  */
 #include "code_form.h"
 

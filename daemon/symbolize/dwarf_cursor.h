@@ -37,10 +37,12 @@ static inline bool dwarf_read_u8(struct dwarf_cursor *cursor, uint8_t *ret)
 
 /* `size_bytes` is 1 to 8. */
 bool dwarf_read_unsigned(struct dwarf_cursor *cursor, size_t size_bytes, uint64_t *ret);
-/* False too for a value that 64 bits do not hold. The first is dwarf_read_uleb() of any length. */
-bool dwarf_read_long_uleb(struct dwarf_cursor *cursor, uint64_t *ret);
+/* A signed LEB128. False too for a value that 64 bits do not hold. */
 bool dwarf_read_sleb(struct dwarf_cursor *cursor, int64_t *ret);
-/* Most have one byte. */
+/* An unsigned LEB128 of any length, for dwarf_read_uleb(). False too for a value that 64 bits do
+ * not hold. */
+bool dwarf_read_long_uleb(struct dwarf_cursor *cursor, uint64_t *ret);
+/* The same in line, faster for one of a single byte, as most are. */
 static inline bool dwarf_read_uleb(struct dwarf_cursor *cursor, uint64_t *ret)
 {
     uint8_t byte = 0;

@@ -5,7 +5,8 @@
 # that a page shows with profctl or cpu-profilerd is one that the program's --help or the verb's table has, each sentence
 # and row of SECURITY.md that promises something names a test that ctest knows (promises.py has the rules), each counter
 # of common/counters.h has its row in trace-format.md, the tables of architecture.md name the sources of the daemon,
-# messages name the user of the prompt above them, and the shell scripts pass `bash -n` and shellcheck.
+# comments name functions and files that there are (comments.py), messages name the user of the prompt above them, and
+# the shell scripts pass `bash -n` and shellcheck.
 . "${0%/*}/lib.sh"
 
 pages() {
@@ -63,6 +64,8 @@ done
 for name in "${named[@]}"; do
     [ -n "${is_found[$name]:-}" ] || complain "docs/architecture.md: a row names '$name', of which there is no source"
 done
+
+c_files | python3 tests/check/comments.py || failed=1
 
 # set_table PROGRAM [VERB]: sets `table` to the options that it has, a line each.
 declare -A tables=()

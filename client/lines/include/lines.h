@@ -14,13 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Files that ended the child which read them. All zero at first. */
+/* Files that were not read: a file ended the child which read it, no child could be started for a
+ * file, or files were skipped after that had happened too often. All zero at first. */
 struct lines_losses {
-    size_t count;
-    size_t hang_count; /* of them: it did not answer */
-    bool is_hopeless;  /* no more files were read */
-    char path[256];    /* the first such file */
-    char ending[160];  /* and what became of its child: "was ended by signal 7 (Bus error)" */
+    size_t count;      /* skipped files of one module count once */
+    size_t hang_count; /* of them: the child did not answer */
+    bool is_hopeless;  /* all further files were skipped */
+    char path[256];    /* the first file of `count` */
+    char ending[160];  /* what became of its child: "was ended by signal 7 (Bus error)" */
 };
 
 enum lines_detail {

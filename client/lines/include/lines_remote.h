@@ -3,9 +3,10 @@
 
 /*
  * Debug files from debuginfod servers, by way of elfutils' own client, which keeps what it fetched
- * in ~/.cache/debuginfod_client. Nothing is asked unless DEBUGINFOD_URLS names servers. A server
- * that sends nothing for DEBUGINFOD_TIMEOUT seconds (10 if that is not set), or cannot be reached,
- * is asked no more in the life of a `struct lines_remote`.
+ * in ~/.cache/debuginfod_client. Nothing is asked unless DEBUGINFOD_URLS names servers. After the
+ * first fault, no server is asked any more in the life of a `struct lines_remote`. A fault: the
+ * servers cannot be reached, or send nothing for DEBUGINFOD_TIMEOUT seconds (10 if that is not
+ * set). A file that no server has or that is too large is none, nor is a lack of memory.
  */
 
 #include <stddef.h>
@@ -22,7 +23,7 @@ void lines_remote_freep(struct lines_remote **remote);
 /*
  * Fetches the debug file of a build-id, with a progress line where standard error is a terminal.
  * The descriptor (returned: close()) and the path of the cached file (returned: free()) are the
- * caller's. Returns 0, or -ENOENT: no server has it, or none answers.
+ * caller's. Returns 0, or -ENOENT: no server has it, or there was a fault, now or before.
  */
 int lines_remote_find(struct lines_remote *remote, const uint8_t *build_id, size_t build_id_bytes,
                       int *ret_fd, char **ret_path);

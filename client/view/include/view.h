@@ -27,7 +27,7 @@ extern const struct view_viewer view_viewers[];
 
 struct view_server;
 
-/* Listens; nothing is answered yet. Returned: view_server_free(). Returns 0, or -errno with a
+/* Listens; nothing is answered yet. Returned: view_server_freep(). Returns 0, or -errno with a
  * sentence in `reterr`. */
 int view_server_new(const struct view_viewer *viewer, struct view_server **ret,
                     struct fault *reterr);

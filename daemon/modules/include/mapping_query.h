@@ -18,7 +18,8 @@ bool mapping_is_made_code(const struct mapping *mapping);
 
 /* What the cache is to be asked about a mapping of `process`. The path is the mapping's. */
 struct module_query mapping_query(const struct process *process, const struct mapping *mapping);
-/* Asks for a table of what has_module() says is behind it: see module_cache_request(). */
+/* Asks for a table of a mapping of which mapping_has_module() is true: see module_cache_request().
+ */
 struct module_ticket *mapping_request(struct module_cache *cache, enum module_table table,
                                       enum module_urgency urgency, const struct process *process,
                                       const struct mapping *mapping);

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Tables (of symbols, of call frames) by the identity of the opened file (device, inode, size,
- * ctime), never by build-id alone: a build-id is bytes that its author chose. A mapping's first
- * sample makes a ticket; an opener thread opens the file; a worker, which alone parses it, answers
- * with a table; the ticket becomes ready. The cache outlives sessions, is bounded, and is trimmed
- * when a table was unused for 60 s.
+ * Tables (of symbols, of call frames) by the identity of the opened file (struct file_identity),
+ * never by build-id alone: a build-id is bytes that its author chose. A mapping's first sample
+ * makes a ticket; an opener thread opens the file; a worker, which alone parses it, answers with a
+ * table; the ticket becomes ready. The cache outlives sessions, is bounded, and is trimmed when a
+ * table was unused for 60 s.
  *
- * Threads: module_cache_request() may be called from the collector; everything else belongs to the
- * main thread.
+ * Threads: the functions that return a ticket may be called from the collector; everything else
+ * belongs to the main thread.
  */
 
 #include "elf_worker.h"

@@ -18,7 +18,7 @@ struct command_right {
     uint32_t uid;
 };
 
-/* `uid`: whose alone the process was that the command line is of, or COMMAND_UID_NONE. */
+/* `uid`: the only user of the process with this command line, or COMMAND_UID_NONE. */
 static inline bool command_right_covers(const struct command_right *right, uint32_t uid)
 {
     return right->is_given && (right->uid == 0 || (right->uid == uid && uid != COMMAND_UID_NONE));

@@ -244,7 +244,8 @@ struct process_scan {
     uint32_t account;
     const char *command; /* command_bytes; 0: not read, or there is none */
     size_t command_bytes;
-    uint32_t command_uid; /* whose alone the process was, or COMMAND_UID_NONE: command_right.h */
+    /* The only user of the process with this command line, or COMMAND_UID_NONE: command_right.h. */
+    uint32_t command_uid;
 };
 /*
  * Merges a scan. Its mappings hold from the process's last exec or fork record, or from 0 without

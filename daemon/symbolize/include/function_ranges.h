@@ -7,7 +7,7 @@
 /* The code of a function, by the file's own addresses. */
 struct function_range {
     uint64_t start;
-    uint64_t end; /* `start` where none is known */
+    uint64_t end; /* exclusive */
 };
 
 /*
