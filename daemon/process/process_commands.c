@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void process_command_put(struct process_account *table, struct process_command *command)
+void process_command_put(struct process_totals *totals, struct process_command *command)
 {
     if (command != NULL && --command->reference_count == 0) {
-        quota_give(&table->command_bytes, command->account, command->size_bytes);
+        quota_give(&totals->command_bytes, command->account, command->size_bytes);
         free(command);
     }
 }
@@ -25,9 +25,9 @@ void process_command_inherit(struct process *child, struct process *parent)
     }
 }
 
-void process_command_forget(struct process_account *table, struct process *process)
+void process_command_forget(struct process_totals *totals, struct process *process)
 {
-    process_command_put(table, process->command);
+    process_command_put(totals, process->command);
     process->command = NULL;
 }
 
@@ -40,23 +40,23 @@ static bool is_known(const struct process *process, const struct process_scan *s
            memcmp(known->bytes, scan->command, scan->command_bytes) == 0;
 }
 
-void process_command_take(struct process_account *table, struct process *process,
+void process_command_take(struct process_totals *totals, struct process *process,
                           const struct process_scan *scan)
 {
     if (scan->command_bytes == 0 || is_known(process, scan)) {
         return;
     }
-    process_command_forget(table, process);
+    process_command_forget(totals, process);
     const uint32_t account = process->share->account;
     struct process_command *command = malloc(sizeof *command + scan->command_bytes);
-    if (command == NULL || !quota_take(&table->command_bytes, account, scan->command_bytes)) {
-        table->counts.counters.table_refused++;
+    if (command == NULL || !quota_take(&totals->command_bytes, account, scan->command_bytes)) {
+        totals->counts.counters.table_refused++;
         free(command);
         return;
     }
     *command = (struct process_command){
         .reference_count = 1,
-        .number = ++table->last_number,
+        .number = ++totals->last_number,
         .account = account,
         .uid = scan->command_uid,
         .size_bytes = scan->command_bytes,

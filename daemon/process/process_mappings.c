@@ -40,19 +40,19 @@ static bool is_jitdump(const char *path)
            strcmp(last + bytes - strlen(end), end) == 0;
 }
 
-static struct mapped_file *new_file(struct process_account *account,
+static struct mapped_file *new_file(struct process_totals *totals,
                                     const struct mapping_description *description)
 {
     struct mapped_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
         return NULL;
     }
-    file->path = path_set_get(&account->paths, path_of(description), PATH_MAX);
+    file->path = path_set_get(&totals->paths, path_of(description), PATH_MAX);
     if (file->path == NULL) {
         free(file);
         return NULL;
     }
-    account->counts.path_bytes = account->paths.path_bytes;
+    totals->counts.path_bytes = totals->paths.path_bytes;
     file->weight = 1 + (uint32_t)(strlen(file->path) / MAPPING_WEIGHT_BYTES);
     file->reference_count = 1;
     file->device_major = description->device_major;
@@ -61,7 +61,7 @@ static struct mapped_file *new_file(struct process_account *account,
     file->inode_generation = description->inode_generation;
     file->is_jitdump = is_jitdump(file->path);
     file->replaced_ns = TIME_OPEN_NS;
-    file->account = account;
+    file->totals = totals;
     return file;
 }
 
@@ -70,31 +70,31 @@ enum mapping_fate mapped_file_fate(const struct mapped_file *file, uint64_t time
     if (file->replaced_ns <= time_ns) {
         return MAPPING_REPLACED;
     }
-    return file->account->reached_ns < time_ns ? MAPPING_AWAITED : MAPPING_KEPT;
+    return file->totals->reached_ns < time_ns ? MAPPING_AWAITED : MAPPING_KEPT;
 }
 
-static void drop_file(struct process_account *account, struct mapped_file *file)
+static void drop_file(struct process_totals *totals, struct mapped_file *file)
 {
     file->reference_count--;
     if (file->reference_count > 0) {
         return;
     }
-    if (account->on_file_free != NULL) {
-        account->on_file_free(file, account->userdata);
+    if (totals->on_file_free != NULL) {
+        totals->on_file_free(file, totals->userdata);
     }
-    path_set_put(&account->paths, file->path);
-    account->counts.path_bytes = account->paths.path_bytes;
+    path_set_put(&totals->paths, file->path);
+    totals->counts.path_bytes = totals->paths.path_bytes;
     free(file);
 }
 
 /* A mapping without a place leaves a time for which it is unknown what was there. */
-static void refuse(struct process_account *account, struct process *process, size_t count)
+static void refuse(struct process_totals *totals, struct process *process, size_t count)
 {
-    account->counts.counters.table_refused += count;
+    totals->counts.counters.table_refused += count;
     process->has_gaps = true;
 }
 
-static bool has_place(struct process_account *account, struct process *process,
+static bool has_place(struct process_totals *totals, struct process *process,
                       const struct mapped_file *file)
 {
     static const size_t max =
@@ -103,40 +103,39 @@ static bool has_place(struct process_account *account, struct process *process,
     size_t own = process_unreserved_weight(process->mapping_weight);
     size_t more = process_unreserved_weight(weight) - own;
     if (weight <= PROCESS_MAPPINGS_MAX &&
-        (more == 0 ||
-         (quota_rule_allows(max, SHARE_PARTS, account->unreserved_weight, own, more) &&
-          process_share_allows(account, process->share, max, account->unreserved_weight,
-                               process->share->unreserved_weight, more)))) {
+        (more == 0 || (quota_rule_allows(max, SHARE_PARTS, totals->unreserved_weight, own, more) &&
+                       process_share_allows(totals, process->share, max, totals->unreserved_weight,
+                                            process->share->unreserved_weight, more)))) {
         return true;
     }
-    refuse(account, process, 1);
+    refuse(totals, process, 1);
     return false;
 }
 
-static void set_weight(struct process_account *account, struct process *process, size_t weight)
+static void set_weight(struct process_totals *totals, struct process *process, size_t weight)
 {
     size_t before = process_unreserved_weight(process->mapping_weight);
     process->mapping_weight = weight;
     size_t after = process_unreserved_weight(process->mapping_weight);
-    account->unreserved_weight += after - before;
+    totals->unreserved_weight += after - before;
     process->share->unreserved_weight += after - before;
 }
 
 /* One more mapping of the process, live or ended, has the file. */
-static void hold_file(struct process_account *account, struct process *process,
+static void hold_file(struct process_totals *totals, struct process *process,
                       struct mapped_file *file)
 {
-    account->counts.mapping_count++;
+    totals->counts.mapping_count++;
     file->reference_count++;
-    set_weight(account, process, process->mapping_weight + file->weight);
+    set_weight(totals, process, process->mapping_weight + file->weight);
 }
 
-static void let_go_of_file(struct process_account *account, struct process *process,
+static void let_go_of_file(struct process_totals *totals, struct process *process,
                            struct mapped_file *file)
 {
-    account->counts.mapping_count--;
-    set_weight(account, process, process->mapping_weight - file->weight);
-    drop_file(account, file);
+    totals->counts.mapping_count--;
+    set_weight(totals, process, process->mapping_weight - file->weight);
+    drop_file(totals, file);
 }
 
 /* The part of a mapping that lies in [start, end), which the mapping contains. */
@@ -160,10 +159,10 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /* Forgets the first of the ended mappings, which ended before the others. */
-static void forget(struct process_account *account, struct process *process, size_t count)
+static void forget(struct process_totals *totals, struct process *process, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        let_go_of_file(account, process, process->history[i].file);
+        let_go_of_file(totals, process, process->history[i].file);
     }
     process->history_count -= count;
     if (count > 0) {
@@ -174,19 +173,19 @@ static void forget(struct process_account *account, struct process *process, siz
 
 /* Keeps a copy of what held until `to_ns`, with a reference of its own. A lookup goes through all
  * that ended since, so they are few: many at once are forgotten half by half. */
-static void remember(struct process_account *account, struct process *process,
+static void remember(struct process_totals *totals, struct process *process,
                      const struct mapping *mapping, uint64_t to_ns)
 {
-    if (mapping->from_ns >= to_ns || !has_place(account, process, mapping->file)) {
+    if (mapping->from_ns >= to_ns || !has_place(totals, process, mapping->file)) {
         return;
     }
     if (process->history_count == PROCESS_HISTORY_MAX) {
-        refuse(account, process, PROCESS_HISTORY_MAX / 2);
-        forget(account, process, PROCESS_HISTORY_MAX / 2);
+        refuse(totals, process, PROCESS_HISTORY_MAX / 2);
+        forget(totals, process, PROCESS_HISTORY_MAX / 2);
     }
     if (grow_from(process->history, process->history_capacity, process->history_count + 1,
                   HISTORY_CAPACITY_MIN) < 0) {
-        refuse(account, process, 1);
+        refuse(totals, process, 1);
         return;
     }
     size_t at = process->history_count;
@@ -198,38 +197,38 @@ static void remember(struct process_account *account, struct process *process,
     process->history[at] = *mapping;
     process->history[at].to_ns = to_ns;
     process->history_count++;
-    hold_file(account, process, mapping->file);
+    hold_file(totals, process, mapping->file);
 }
 
 /* Puts a copy into a gap of the live ones, with a reference of its own. */
-static void insert_live(struct process_account *account, struct process *process,
+static void insert_live(struct process_totals *totals, struct process *process,
                         const struct mapping *mapping)
 {
-    if (!has_place(account, process, mapping->file)) {
+    if (!has_place(totals, process, mapping->file)) {
         return;
     }
     struct mapping_place place = mapping_set_seek(&process->mappings, mapping->start);
     if (mapping_set_insert(&process->mappings, place, mapping) < 0) {
-        refuse(account, process, 1);
+        refuse(totals, process, 1);
         return;
     }
-    hold_file(account, process, mapping->file);
+    hold_file(totals, process, mapping->file);
     if (mapping->file->is_jitdump) {
         process->jitdump_start = mapping->start;
     }
 }
 
-static void remove_live(struct process_account *account, struct process *process,
+static void remove_live(struct process_totals *totals, struct process *process,
                         struct mapping_place place)
 {
     struct mapped_file *file = mapping_set_at(&process->mappings, place)->file;
     mapping_set_remove(&process->mappings, place);
-    let_go_of_file(account, process, file);
+    let_go_of_file(totals, process, file);
 }
 
 /* Ends at `time_ns` what the mapping at `place` has of [start, end); the rest of it goes on. */
-static void cut(struct process_account *account, struct process *process,
-                struct mapping_place place, const struct mapping *by, uint64_t time_ns)
+static void cut(struct process_totals *totals, struct process *process, struct mapping_place place,
+                const struct mapping *by, uint64_t time_ns)
 {
     struct mapping *mapping = mapping_set_at(&process->mappings, place);
     const struct mapping whole = *mapping;
@@ -238,23 +237,23 @@ static void cut(struct process_account *account, struct process *process,
 
     process->remapped = true;
     whole.file->replaced_ns = earlier(whole.file->replaced_ns, time_ns);
-    remember(account, process, &ended, time_ns);
+    remember(totals, process, &ended, time_ns);
     if (whole.start < ended.start) {
         mapping->end = ended.start;
         if (ended.end < whole.end) {
             const struct mapping rest = part_of(&whole, ended.end, whole.end);
-            insert_live(account, process, &rest);
+            insert_live(totals, process, &rest);
         }
     } else if (ended.end < whole.end) {
         *mapping = part_of(&whole, ended.end, whole.end);
     } else {
-        remove_live(account, process, place);
+        remove_live(totals, process, place);
     }
 }
 
-static void changed(struct process_account *account, struct process *process)
+static void changed(struct process_totals *totals, struct process *process)
 {
-    process->generation = ++account->last_generation;
+    process->generation = ++totals->last_generation;
 }
 
 static struct mapping describe(const struct mapping_description *description,
@@ -270,15 +269,15 @@ static struct mapping describe(const struct mapping_description *description,
     };
 }
 
-void process_mappings_mmap(struct process_account *account, struct process *process,
+void process_mappings_mmap(struct process_totals *totals, struct process *process,
                            const struct mapping_description *description, uint64_t time_ns)
 {
     if (description->start >= description->end || time_ns < process->exec_ns) {
         return;
     }
-    struct mapped_file *file = new_file(account, description);
+    struct mapped_file *file = new_file(totals, description);
     if (file == NULL) {
-        refuse(account, process, 1);
+        refuse(totals, process, 1);
         return;
     }
     const struct mapping mapping = describe(description, file, time_ns);
@@ -292,25 +291,24 @@ void process_mappings_mmap(struct process_account *account, struct process *proc
         }
         at = other->end;
         if (other->from_ns <= time_ns) {
-            cut(account, process, place, &mapping, time_ns);
+            cut(totals, process, place, &mapping, time_ns);
             continue;
         }
         if (unplaced < other->start) {
             const struct mapping part = part_of(&mapping, unplaced, other->start);
-            insert_live(account, process, &part);
+            insert_live(totals, process, &part);
         }
         unplaced = at;
     }
     if (unplaced < mapping.end) {
         const struct mapping part = part_of(&mapping, unplaced, mapping.end);
-        insert_live(account, process, &part);
+        insert_live(totals, process, &part);
     }
-    drop_file(account, file);
-    changed(account, process);
+    drop_file(totals, file);
+    changed(totals, process);
 }
 
-void process_mappings_exec(struct process_account *account, struct process *process,
-                           uint64_t time_ns)
+void process_mappings_exec(struct process_totals *totals, struct process *process, uint64_t time_ns)
 {
     struct mapping_set old = process->mappings;
     process->mappings = (struct mapping_set){0};
@@ -320,28 +318,28 @@ void process_mappings_exec(struct process_account *account, struct process *proc
          place = mapping_set_next(&old, place)) {
         if (mapping->seen_ns >= time_ns && mapping->from_ns < time_ns) {
             /* /proc showed it after this exec: it is of the new image, or of a later one. */
-            mapping->from_ns = process_held_since_ns(account, time_ns, mapping->seen_ns);
+            mapping->from_ns = process_held_since_ns(totals, time_ns, mapping->seen_ns);
             mapping->module_id = 0;
         }
         /* Its old place is free for it. */
         struct mapped_file *file = mapping->file;
         file->reference_count++;
-        let_go_of_file(account, process, file);
+        let_go_of_file(totals, process, file);
         if (mapping->from_ns >= time_ns) {
-            insert_live(account, process, mapping);
+            insert_live(totals, process, mapping);
         } else {
             file->replaced_ns = earlier(file->replaced_ns, time_ns);
-            remember(account, process, mapping, time_ns);
+            remember(totals, process, mapping, time_ns);
         }
-        drop_file(account, file);
+        drop_file(totals, file);
     }
     mapping_set_done(&old);
     process->remapped = false;
-    changed(account, process);
+    changed(totals, process);
 }
 
 /* Fills with `mapping` what is free of its range. Returns whether anything was. */
-static bool lay_beneath(struct process_account *account, struct process *process,
+static bool lay_beneath(struct process_totals *totals, struct process *process,
                         const struct mapping *mapping)
 {
     bool filled = false;
@@ -354,7 +352,7 @@ static bool lay_beneath(struct process_account *account, struct process *process
         uint64_t next = free_end == mapping->end ? mapping->end : other->end;
         if (at < free_end) {
             const struct mapping part = part_of(mapping, at, free_end);
-            insert_live(account, process, &part);
+            insert_live(totals, process, &part);
             filled = true;
         }
         at = next;
@@ -362,7 +360,7 @@ static bool lay_beneath(struct process_account *account, struct process *process
     return filled;
 }
 
-static void inherit(struct process_account *account, struct process *child,
+static void inherit(struct process_totals *totals, struct process *child,
                     const struct mapping *mapping, uint64_t time_ns)
 {
     if (mapping->from_ns > time_ns) {
@@ -373,22 +371,22 @@ static void inherit(struct process_account *account, struct process *child,
     copy.to_ns = TIME_OPEN_NS;
     copy.seen_ns = 0;
     copy.module_id = 0;
-    (void)lay_beneath(account, child, &copy);
+    (void)lay_beneath(totals, child, &copy);
 }
 
-void process_mappings_inherit(struct process_account *account, struct process *child,
+void process_mappings_inherit(struct process_totals *totals, struct process *child,
                               const struct process *parent, uint64_t time_ns)
 {
     const struct mapping *mapping;
     struct mapping_place place = {0};
     while ((mapping = mapping_set_at(&parent->mappings, place)) != NULL) {
-        inherit(account, child, mapping, time_ns);
+        inherit(totals, child, mapping, time_ns);
         place = mapping_set_next(&parent->mappings, place);
     }
     for (size_t i = parent->history_count; i > 0 && parent->history[i - 1].to_ns > time_ns; i--) {
-        inherit(account, child, &parent->history[i - 1], time_ns);
+        inherit(totals, child, &parent->history[i - 1], time_ns);
     }
-    changed(account, child);
+    changed(totals, child);
 }
 
 /* Whether a live mapping is what the scan describes, over the addresses that they share. */
@@ -407,16 +405,15 @@ static bool is_same(const struct mapping *mapping, const struct mapping_descript
 }
 
 /* Whether a scan that began at `begin_ns` may know better than what a mapping says. */
-static bool may_be_outdated(const struct process_account *account, const struct mapping *mapping,
+static bool may_be_outdated(const struct process_totals *totals, const struct mapping *mapping,
                             uint64_t begin_ns)
 {
-    return mapping->scanned ||
-           (mapping->from_ns < account->lost_ns && begin_ns >= account->lost_ns);
+    return mapping->scanned || (mapping->from_ns < totals->lost_ns && begin_ns >= totals->lost_ns);
 }
 
 /* Whether a scanned mapping says nothing new: records or the same scanned mapping are all over it.
  * What /proc showed once more is marked so. */
-static bool is_known(const struct process_account *account, struct process *process,
+static bool is_known(const struct process_totals *totals, struct process *process,
                      const struct mapping_description *description, uint64_t seen_ns)
 {
     bool known = true;
@@ -427,7 +424,7 @@ static bool is_known(const struct process_account *account, struct process *proc
         if (other == NULL || other->start >= description->end) {
             return false;
         }
-        bool outdated = may_be_outdated(account, other, seen_ns);
+        bool outdated = may_be_outdated(totals, other, seen_ns);
         bool same = outdated && is_same(other, description);
         if (same) {
             other->seen_ns = later(other->seen_ns, seen_ns);
@@ -439,7 +436,7 @@ static bool is_known(const struct process_account *account, struct process *proc
 }
 
 /* Puts `mapping` in the place of what is outdated and differs, from `begin_ns` on. */
-static void replace_scanned(struct process_account *account, struct process *process,
+static void replace_scanned(struct process_totals *totals, struct process *process,
                             const struct mapping *mapping,
                             const struct mapping_description *description, uint64_t begin_ns)
 {
@@ -451,19 +448,19 @@ static void replace_scanned(struct process_account *account, struct process *pro
             return;
         }
         at = other->end;
-        if (!may_be_outdated(account, other, begin_ns) || is_same(other, description)) {
+        if (!may_be_outdated(totals, other, begin_ns) || is_same(other, description)) {
             continue;
         }
         struct mapping part = part_of(mapping, later(mapping->start, other->start),
                                       earlier(mapping->end, other->end));
         part.from_ns = begin_ns;
-        cut(account, process, place, &part, begin_ns);
-        insert_live(account, process, &part);
+        cut(totals, process, place, &part, begin_ns);
+        insert_live(totals, process, &part);
     }
 }
 
 /* Ends what is known of [start, end) and older than the scan. Returns whether anything was. */
-static bool end_unseen(struct process_account *account, struct process *process, uint64_t start,
+static bool end_unseen(struct process_totals *totals, struct process *process, uint64_t start,
                        uint64_t end, uint64_t begin_ns)
 {
     const struct mapping hole = {.start = start, .end = end};
@@ -477,7 +474,7 @@ static bool end_unseen(struct process_account *account, struct process *process,
         }
         at = mapping->end;
         if (mapping->from_ns <= begin_ns) {
-            cut(account, process, place, &hole, begin_ns);
+            cut(totals, process, place, &hole, begin_ns);
             any = true;
         }
     }
@@ -485,7 +482,7 @@ static bool end_unseen(struct process_account *account, struct process *process,
 }
 
 /* Ends the mappings that are gone. Those of the scan are in the order of their addresses. */
-static bool end_all_unseen(struct process_account *account, struct process *process,
+static bool end_all_unseen(struct process_totals *totals, struct process *process,
                            const struct process_scan *scan)
 {
     uint64_t at = scan->whole_from;
@@ -493,45 +490,45 @@ static bool end_all_unseen(struct process_account *account, struct process *proc
     for (size_t i = 0; i < scan->mapping_count && at < scan->whole_to; i++) {
         const struct mapping_description *seen = &scan->mappings[i];
         uint64_t end = earlier(later(seen->start, at), scan->whole_to);
-        any = end_unseen(account, process, at, end, scan->begin_ns) || any;
+        any = end_unseen(totals, process, at, end, scan->begin_ns) || any;
         at = later(at, seen->end);
     }
     if (at < scan->whole_to) {
-        any = end_unseen(account, process, at, scan->whole_to, scan->begin_ns) || any;
+        any = end_unseen(totals, process, at, scan->whole_to, scan->begin_ns) || any;
     }
     return any;
 }
 
-void process_mappings_scan(struct process_account *account, struct process *process,
+void process_mappings_scan(struct process_totals *totals, struct process *process,
                            const struct process_scan *scan)
 {
     /* What is new where all was known has come since. */
     const uint64_t from_ns =
         process->scanned ? scan->begin_ns
-                         : process_held_since_ns(account, later(process->from_ns, process->exec_ns),
+                         : process_held_since_ns(totals, later(process->from_ns, process->exec_ns),
                                                  scan->begin_ns);
-    bool is_changed = end_all_unseen(account, process, scan);
+    bool is_changed = end_all_unseen(totals, process, scan);
     for (size_t i = 0; i < scan->mapping_count; i++) {
         const struct mapping_description *description = &scan->mappings[i];
         if (description->start >= description->end ||
-            is_known(account, process, description, scan->begin_ns)) {
+            is_known(totals, process, description, scan->begin_ns)) {
             continue;
         }
-        struct mapped_file *file = new_file(account, description);
+        struct mapped_file *file = new_file(totals, description);
         if (file == NULL) {
-            refuse(account, process, 1);
+            refuse(totals, process, 1);
             continue;
         }
         struct mapping mapping = describe(description, file, from_ns);
         mapping.scanned = true;
         mapping.seen_ns = scan->begin_ns;
-        (void)lay_beneath(account, process, &mapping);
-        replace_scanned(account, process, &mapping, description, scan->begin_ns);
-        drop_file(account, file);
+        (void)lay_beneath(totals, process, &mapping);
+        replace_scanned(totals, process, &mapping, description, scan->begin_ns);
+        drop_file(totals, file);
         is_changed = true;
     }
     if (is_changed) {
-        changed(account, process);
+        changed(totals, process);
     }
 }
 
@@ -564,14 +561,14 @@ const struct mapping *process_find_jitdump(const struct process *process)
     return mapping != NULL && mapping->file->is_jitdump ? mapping : NULL;
 }
 
-bool process_mappings_prune(struct process_account *account, struct process *process,
+bool process_mappings_prune(struct process_totals *totals, struct process *process,
                             uint64_t horizon_ns)
 {
     size_t passed = 0;
     while (passed < process->history_count && process->history[passed].to_ns <= horizon_ns) {
         passed++;
     }
-    forget(account, process, passed);
+    forget(totals, process, passed);
     if (process->history_count == 0) {
         free(take_ptr(process->history));
         process->history_capacity = 0;
@@ -579,14 +576,14 @@ bool process_mappings_prune(struct process_account *account, struct process *pro
     return process->history_count > 0;
 }
 
-void process_mappings_done(struct process_account *account, struct process *process)
+void process_mappings_done(struct process_totals *totals, struct process *process)
 {
     const struct mapping *mapping;
     struct mapping_place place = {0};
     while ((mapping = mapping_set_at(&process->mappings, place)) != NULL) {
-        let_go_of_file(account, process, mapping->file);
+        let_go_of_file(totals, process, mapping->file);
         place = mapping_set_next(&process->mappings, place);
     }
     mapping_set_done(&process->mappings);
-    (void)process_mappings_prune(account, process, TIME_OPEN_NS);
+    (void)process_mappings_prune(totals, process, TIME_OPEN_NS);
 }

@@ -15,14 +15,14 @@
 #define ROOT_ACCOUNT  0
 
 /* Spreads accounts over the buckets: blocks of subordinate uids differ in their upper half. */
-static struct process_share **bucket_of(struct process_account *table, uint32_t account)
+static struct process_share **bucket_of(struct process_totals *totals, uint32_t account)
 {
-    return &table->shares[account * UINT32_C(0x9e3779b1) >> (32 - PROCESS_SHARE_BUCKETS_LOG)];
+    return &totals->shares[account * UINT32_C(0x9e3779b1) >> (32 - PROCESS_SHARE_BUCKETS_LOG)];
 }
 
-struct process_share *process_share_get(struct process_account *table, uint32_t account)
+struct process_share *process_share_get(struct process_totals *totals, uint32_t account)
 {
-    struct process_share **bucket = bucket_of(table, account);
+    struct process_share **bucket = bucket_of(totals, account);
     struct process_share *share = *bucket;
     while (share != NULL && share->account != account) {
         share = share->next;
@@ -38,9 +38,9 @@ struct process_share *process_share_get(struct process_account *table, uint32_t 
     return share;
 }
 
-void process_share_put(struct process_account *table, struct process_share *share)
+void process_share_put(struct process_totals *totals, struct process_share *share)
 {
-    struct process_share **link = bucket_of(table, share->account);
+    struct process_share **link = bucket_of(totals, share->account);
     if (share->process_count > 0) {
         return;
     }
@@ -51,20 +51,20 @@ void process_share_put(struct process_account *table, struct process_share *shar
     free(share);
 }
 
-bool process_share_allows(struct process_account *table, const struct process_share *share,
+bool process_share_allows(struct process_totals *totals, const struct process_share *share,
                           size_t max, size_t total, size_t own, size_t more)
 {
     bool is_root = share->account == ROOT_ACCOUNT;
     uint64_t parts = share->account == PROCESS_ACCOUNT_UNKNOWN ? UNKNOWN_PARTS : ACCOUNT_PARTS;
     bool allows = quota_rule_allows(is_root ? max : max - max / ROOT_PART, parts, total, own, more);
-    table->root_refused = table->root_refused || (is_root && !allows);
+    totals->root_refused = totals->root_refused || (is_root && !allows);
     return allows;
 }
 
-void process_share_move(struct process_account *table, struct process *process, uint32_t account)
+void process_share_move(struct process_totals *totals, struct process *process, uint32_t account)
 {
     struct process_share *from = process->share;
-    struct process_share *to = process_share_get(table, account);
+    struct process_share *to = process_share_get(totals, account);
     size_t unreserved_weight = process_unreserved_weight(process->mapping_weight);
     if (to == NULL) {
         return;
@@ -78,5 +78,5 @@ void process_share_move(struct process_account *table, struct process *process, 
     to->older_name_count += process->older_name_count;
     to->unreserved_weight += unreserved_weight;
     process->share = to;
-    process_share_put(table, from);
+    process_share_put(totals, from);
 }

@@ -19,7 +19,7 @@
 #define START_UNKNOWN_NS TIME_OPEN_NS
 
 struct process_table {
-    struct process_account account;
+    struct process_totals totals;
     struct process *listed;
     struct process **pruned; /* where the next prune goes on; NULL: at the first that is listed */
     size_t inherit_left;     /* mappings that may be copied in this round */
@@ -34,10 +34,10 @@ struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *
 {
     struct process_table *table = calloc(1, sizeof *table);
     if (table != NULL) {
-        table->account.on_file_free = on_file_free;
-        table->account.userdata = userdata;
-        table->account.command_bytes.max = PROCESS_TABLE_COMMANDS_MAX;
-        table->account.command_bytes.parts = 2;
+        table->totals.on_file_free = on_file_free;
+        table->totals.userdata = userdata;
+        table->totals.command_bytes.max = PROCESS_TABLE_COMMANDS_MAX;
+        table->totals.command_bytes.parts = 2;
         process_table_begin_round(table);
     }
     return table;
@@ -45,7 +45,7 @@ struct process_table *process_table_new(mapped_file_free_fn on_file_free, void *
 
 void process_table_reach(struct process_table *table, uint64_t time_ns)
 {
-    table->account.reached_ns = time_ns;
+    table->totals.reached_ns = time_ns;
 }
 
 void process_table_begin_round(struct process_table *table)
@@ -55,19 +55,19 @@ void process_table_begin_round(struct process_table *table)
 
 static void free_process(struct process_table *table, struct process *process)
 {
-    process_threads_done(&table->account, process);
-    process_mappings_done(&table->account, process);
-    process_command_forget(&table->account, process);
+    process_threads_done(&table->totals, process);
+    process_mappings_done(&table->totals, process);
+    process_command_forget(&table->totals, process);
     table->free_places[table->free_count++] = (uint32_t)process->place;
-    table->account.counts.process_count--;
+    table->totals.counts.process_count--;
     process->share->process_count--;
-    process_share_put(&table->account, process->share);
+    process_share_put(&table->totals, process->share);
     free(process);
 }
 
 struct process_table *process_table_free(struct process_table *table)
 {
-    for (size_t i = 0; table != NULL && table->account.counts.process_count > 0; i++) {
+    for (size_t i = 0; table != NULL && table->totals.counts.process_count > 0; i++) {
         while (table->buckets[i] != NULL) {
             struct process *process = table->buckets[i];
             table->buckets[i] = process->next_in_bucket;
@@ -75,7 +75,7 @@ struct process_table *process_table_free(struct process_table *table)
         }
     }
     if (table != NULL) {
-        path_set_done(&table->account.paths);
+        path_set_done(&table->totals.paths);
     }
     free(table);
     return NULL;
@@ -115,17 +115,17 @@ static struct process *add_process(struct process_table *table, int32_t pid, uin
                                    uint64_t from_ns, uint64_t known_ns)
 {
     struct process *process = NULL;
-    struct process_share *share = process_share_get(&table->account, account);
+    struct process_share *share = process_share_get(&table->totals, account);
     if (share != NULL &&
-        process_share_allows(&table->account, share, PROCESS_TABLE_PROCESSES_MAX,
-                             table->account.counts.process_count, share->process_count, 1)) {
+        process_share_allows(&table->totals, share, PROCESS_TABLE_PROCESSES_MAX,
+                             table->totals.counts.process_count, share->process_count, 1)) {
         process = calloc(1, sizeof *process);
     }
     if (process == NULL) {
         if (share != NULL) {
-            process_share_put(&table->account, share);
+            process_share_put(&table->totals, share);
         }
-        table->account.counts.counters.table_refused++;
+        table->totals.counts.counters.table_refused++;
         return NULL;
     }
     process->share = share;
@@ -133,17 +133,17 @@ static struct process *add_process(struct process_table *table, int32_t pid, uin
     struct process **bucket = bucket_of(table, pid);
     process->place =
         table->free_count > 0 ? table->free_places[--table->free_count] : table->place_count++;
-    process->number = ++table->account.last_number;
+    process->number = ++table->totals.last_number;
     process->pid = pid;
     process->from_ns = from_ns;
     process->to_ns = TIME_OPEN_NS;
     process->known_ns = known_ns;
     process->met_walk = table->walk_number;
     process->start_time_ns = START_UNKNOWN_NS;
-    process->generation = ++table->account.last_generation;
+    process->generation = ++table->totals.last_generation;
     process->next_in_bucket = *bucket;
     *bucket = process;
-    table->account.counts.process_count++;
+    table->totals.counts.process_count++;
     return process;
 }
 
@@ -211,7 +211,7 @@ static struct process *bear(struct process_table *table, int32_t pid, uint32_t a
         newest->from_ns <= time_ns) {
         newest->from_ns = time_ns;
         if (newest->share->account == PROCESS_ACCOUNT_UNKNOWN) {
-            process_share_move(&table->account, newest, account);
+            process_share_move(&table->totals, newest, account);
         }
         return newest;
     }
@@ -238,12 +238,12 @@ static void inherit(struct process_table *table, struct process *child,
     bool few = count <= PROCESS_INHERIT_FEW;
     child->kernel_thread = is_kernel_child(parent);
     if (!few && count > table->inherit_left) {
-        table->account.counts.counters.table_refused += count;
+        table->totals.counts.counters.table_refused += count;
         child->scanned = false;
         return;
     }
     table->inherit_left -= few ? 0 : count;
-    process_mappings_inherit(&table->account, child, parent, time_ns);
+    process_mappings_inherit(&table->totals, child, parent, time_ns);
     child->scanned = parent->scanned;
 }
 
@@ -272,7 +272,7 @@ static void fork_process(struct process_table *table, int32_t pid, int32_t paren
         inherit(table, child, parent, time_ns);
         process_command_inherit(child, parent);
     }
-    process_threads_fork(&table->account, child, tid,
+    process_threads_fork(&table->totals, child, tid,
                          parent == NULL ? NULL : process_threads_find(parent, parent_tid, time_ns),
                          time_ns);
     revive(table, child);
@@ -290,7 +290,7 @@ void process_table_fork(struct process_table *table, int32_t pid, int32_t parent
     }
     struct process *process = process_of_record(table, pid, time_ns);
     if (process != NULL) {
-        process_threads_fork(&table->account, process, tid,
+        process_threads_fork(&table->totals, process, tid,
                              process_threads_find(process, parent_tid, time_ns), time_ns);
         revive(table, process);
         list(table, process);
@@ -304,10 +304,10 @@ static void exec_process(struct process_table *table, struct process *process, i
         return;
     }
     process_threads_end_others(process, tid, time_ns);
-    process_mappings_exec(&table->account, process, time_ns);
-    process_command_forget(&table->account, process);
+    process_mappings_exec(&table->totals, process, time_ns);
+    process_command_forget(&table->totals, process);
     process->exec_ns = time_ns;
-    if (process->anew_ns < table->account.lost_ns) {
+    if (process->anew_ns < table->totals.lost_ns) {
         process->anew_ns = time_ns;
     }
     process->identity_ns = 0; /* it may be setuid */
@@ -324,12 +324,12 @@ void process_table_comm(struct process_table *table, int32_t pid, int32_t tid, c
     if (process == NULL) {
         return;
     }
-    struct thread *thread = process_threads_get(&table->account, process, tid, time_ns);
+    struct thread *thread = process_threads_get(&table->totals, process, tid, time_ns);
     if (exec) {
         exec_process(table, process, tid, time_ns);
     }
     if (thread != NULL) {
-        process_threads_rename(&table->account, process, thread, comm, time_ns);
+        process_threads_rename(&table->totals, process, thread, comm, time_ns);
     }
     revive(table, process);
     list(table, process);
@@ -341,7 +341,7 @@ void process_table_exit(struct process_table *table, int32_t pid, int32_t tid, u
     if (process == NULL) {
         return;
     }
-    process_threads_exit(&table->account, process, tid, time_ns);
+    process_threads_exit(&table->totals, process, tid, time_ns);
     process->leader_exited = process->leader_exited || tid == pid;
     if (time_ns > process->last_exit_ns) {
         process->last_exit_ns = time_ns;
@@ -361,7 +361,7 @@ static void undo_exit(struct process_table *table, int32_t pid, uint64_t time_ns
 {
     struct process *newest = find_newest(table, pid);
     if (newest != NULL && newest->starts && newest->leader_exited &&
-        newest->last_exit_ns <= time_ns && newest->exec_ns > table->account.lost_ns) {
+        newest->last_exit_ns <= time_ns && newest->exec_ns > table->totals.lost_ns) {
         newest->leader_exited = false;
         process_threads_undo_exit(newest, pid);
         revive(table, newest);
@@ -375,7 +375,7 @@ void process_table_mmap(struct process_table *table, int32_t pid,
     struct process *process = process_of_record(table, pid, time_ns);
     if (process != NULL) {
         process->starts = false;
-        process_mappings_mmap(&table->account, process, mapping, time_ns);
+        process_mappings_mmap(&table->totals, process, mapping, time_ns);
         list(table, process);
     }
 }
@@ -406,14 +406,14 @@ void process_table_charge(struct process_table *table, struct process *process)
 {
     if (process->owner_known && !process->kernel_thread &&
         process->owner != process->share->account) {
-        process_share_move(&table->account, process, process->owner);
+        process_share_move(&table->totals, process, process->owner);
     }
 }
 
 bool process_table_take_root_refused(struct process_table *table)
 {
-    bool refused = table->account.root_refused;
-    table->account.root_refused = false;
+    bool refused = table->totals.root_refused;
+    table->totals.root_refused = false;
     return refused;
 }
 
@@ -421,7 +421,7 @@ static void take_account(struct process_table *table, struct process *process,
                          const struct process_scan *scan)
 {
     if (scan->account_known && scan->kernel_thread) {
-        process_share_move(&table->account, process, scan->account);
+        process_share_move(&table->totals, process, scan->account);
     } else if (scan->account_known) {
         process->owner = scan->account;
         process->owner_known = true;
@@ -450,7 +450,7 @@ void process_table_scan(struct process_table *table, const struct process_scan *
     }
     process->kernel_thread = scan->kernel_thread;
     take_account(table, process, scan);
-    process_command_take(&table->account, process, scan);
+    process_command_take(&table->totals, process, scan);
     if (scan->identity_read) {
         process->identity_ns = scan->end_ns;
         process->identity_matches = scan->identity_matches;
@@ -458,8 +458,8 @@ void process_table_scan(struct process_table *table, const struct process_scan *
     process->threads_known =
         process->threads_known || (scan->thread_count > 0 && !scan->threads_cut);
     const uint64_t generation = process->generation;
-    bool renamed = process_threads_scan(&table->account, process, scan);
-    process_mappings_scan(&table->account, process, scan);
+    bool renamed = process_threads_scan(&table->totals, process, scan);
+    process_mappings_scan(&table->totals, process, scan);
     process->scan_differs = process->scan_differs || renamed || process->generation != generation;
     if (!scan->mappings_missing) {
         process->scanned = true;
@@ -479,7 +479,7 @@ struct process *process_table_command(struct process_table *table, const struct 
         newest->from_ns > scan->begin_ns || scan->start_time_ns > newest->start_time_ns) {
         return NULL;
     }
-    process_command_take(&table->account, newest, scan);
+    process_command_take(&table->totals, newest, scan);
     return newest;
 }
 
@@ -490,8 +490,8 @@ struct process *process_table_meet(struct process_table *table, int32_t pid, uin
 
 void process_table_lost(struct process_table *table, uint64_t time_ns)
 {
-    if (time_ns > table->account.lost_ns) {
-        table->account.lost_ns = time_ns;
+    if (time_ns > table->totals.lost_ns) {
+        table->totals.lost_ns = time_ns;
     }
 }
 
@@ -503,7 +503,7 @@ void process_table_doubt(struct process_table *table, struct process *process, i
     for (size_t i = 0; i < count; i++) {
         struct thread *thread = process_find_thread(process, tids[i], time_ns);
         if (thread != NULL) {
-            process_threads_doubt(&table->account, process, thread, time_ns);
+            process_threads_doubt(&table->totals, process, thread, time_ns);
         }
     }
     list(table, process);
@@ -582,7 +582,7 @@ void process_table_prune(struct process_table *table, uint64_t horizon_ns)
     while (*link != NULL && steps > 0) {
         struct process *process = *link;
         const size_t thread_count = process->thread_count;
-        bool threads = process_threads_prune(&table->account, process, horizon_ns, steps);
+        bool threads = process_threads_prune(&table->totals, process, horizon_ns, steps);
         const size_t cost = thread_count + prune_steps(process, horizon_ns);
         steps -= cost < steps ? cost : steps;
         if (process->prune_at != 0) {
@@ -594,7 +594,7 @@ void process_table_prune(struct process_table *table, uint64_t horizon_ns)
             free_process(table, process);
             continue;
         }
-        bool history = process_mappings_prune(&table->account, process, horizon_ns);
+        bool history = process_mappings_prune(&table->totals, process, horizon_ns);
         if (history || threads || process->to_ns != TIME_OPEN_NS) {
             link = &process->next_listed;
         } else {
@@ -607,5 +607,5 @@ void process_table_prune(struct process_table *table, uint64_t horizon_ns)
 
 struct process_table_counts process_table_counts(const struct process_table *table)
 {
-    return table->account.counts;
+    return table->totals.counts;
 }

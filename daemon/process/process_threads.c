@@ -57,22 +57,22 @@ struct thread *process_threads_find(struct process *process, int32_t tid, uint64
     return thread != NULL && time_ns < thread->to_ns ? thread : NULL;
 }
 
-static struct thread *add(struct process_account *account, struct process *process, int32_t tid,
+static struct thread *add(struct process_totals *totals, struct process *process, int32_t tid,
                           uint64_t from_ns, uint64_t known_ns)
 {
     struct thread *thread = NULL;
-    if (process_share_allows(account, process->share, PROCESS_TABLE_THREADS_MAX,
-                             account->counts.thread_count, process->share->thread_count, 1) &&
+    if (process_share_allows(totals, process->share, PROCESS_TABLE_THREADS_MAX,
+                             totals->counts.thread_count, process->share->thread_count, 1) &&
         grow_from(process->threads, process->thread_capacity, process->thread_count + 1,
                   THREADS_CAPACITY_MIN) == 0) {
         thread = calloc(1, sizeof *thread);
     }
     if (thread == NULL) {
-        account->counts.counters.table_refused++;
+        totals->counts.counters.table_refused++;
         return NULL;
     }
     thread->tid = tid;
-    thread->number = ++account->last_number;
+    thread->number = ++totals->last_number;
     thread->from_ns = from_ns;
     thread->to_ns = TIME_OPEN_NS;
     thread->known_ns = known_ns;
@@ -84,7 +84,7 @@ static struct thread *add(struct process_account *account, struct process *proce
     process->thread_count++;
     process->live_thread_count++;
     process->share->thread_count++;
-    account->counts.thread_count++;
+    totals->counts.thread_count++;
     return thread;
 }
 
@@ -101,7 +101,7 @@ static void end(struct process *process, struct thread *thread, uint64_t time_ns
         thread->to_ns > process->last_end_ns ? thread->to_ns : process->last_end_ns;
 }
 
-struct thread *process_threads_get(struct process_account *account, struct process *process,
+struct thread *process_threads_get(struct process_totals *totals, struct process *process,
                                    int32_t tid, uint64_t time_ns)
 {
     struct thread *thread = process_threads_find(process, tid, time_ns);
@@ -112,7 +112,7 @@ struct thread *process_threads_get(struct process_account *account, struct proce
     if (last != NULL && last->from_ns > time_ns) {
         return NULL;
     }
-    return add(account, process, tid, last == NULL ? process->from_ns : last->to_ns, time_ns);
+    return add(totals, process, tid, last == NULL ? process->from_ns : last->to_ns, time_ns);
 }
 
 static size_t older_names(const struct thread *thread)
@@ -121,7 +121,7 @@ static size_t older_names(const struct thread *thread)
 }
 
 /* Takes `count` names away that end before index `first + count`. */
-static void drop_names(struct process_account *account, struct process *process,
+static void drop_names(struct process_totals *totals, struct process *process,
                        struct thread *thread, uint32_t first, uint32_t count)
 {
     thread->name_count -= count;
@@ -129,30 +129,30 @@ static void drop_names(struct process_account *account, struct process *process,
             (thread->name_count - first) * sizeof *thread->names);
     process->older_name_count -= count;
     process->share->older_name_count -= count;
-    account->older_name_count -= count;
+    totals->older_name_count -= count;
 }
 
-static bool has_place(struct process_account *account, const struct process *process,
+static bool has_place(struct process_totals *totals, const struct process *process,
                       const struct thread *thread)
 {
     return thread->name_count < 2 ||
            (thread->name_count < THREAD_NAMES_MAX &&
-            quota_rule_allows(PROCESS_TABLE_NAMES_MAX, SHARE_PARTS, account->older_name_count,
+            quota_rule_allows(PROCESS_TABLE_NAMES_MAX, SHARE_PARTS, totals->older_name_count,
                               process->older_name_count, 1) &&
-            process_share_allows(account, process->share, PROCESS_TABLE_NAMES_MAX,
-                                 account->older_name_count, process->share->older_name_count, 1));
+            process_share_allows(totals, process->share, PROCESS_TABLE_NAMES_MAX,
+                                 totals->older_name_count, process->share->older_name_count, 1));
 }
 
 /* Of the older half of a thread's names nothing stays but since when it had one. */
-static void forget_names(struct process_account *account, struct process *process,
+static void forget_names(struct process_totals *totals, struct process *process,
                          struct thread *thread)
 {
     uint32_t count = thread->name_count / 2;
     assert(thread->names != NULL);
-    account->counts.counters.table_refused += count;
+    totals->counts.counters.table_refused += count;
     thread->names[0] =
-        (struct name){.number = ++account->last_number, .from_ns = thread->names[0].from_ns};
-    drop_names(account, process, thread, 1, count);
+        (struct name){.number = ++totals->last_number, .from_ns = thread->names[0].from_ns};
+    drop_names(totals, process, thread, 1, count);
 }
 
 /* How many names begin at or before a time. */
@@ -171,18 +171,18 @@ struct name *process_thread_name(struct thread *thread, uint64_t time_ns)
     return count == 0 ? NULL : &thread->names[count - 1];
 }
 
-static void add_name(struct process_account *account, struct process *process,
-                     struct thread *thread, const char *text, uint64_t from_ns)
+static void add_name(struct process_totals *totals, struct process *process, struct thread *thread,
+                     const char *text, uint64_t from_ns)
 {
-    if (!has_place(account, process, thread)) {
-        forget_names(account, process, thread);
+    if (!has_place(totals, process, thread)) {
+        forget_names(totals, process, thread);
     }
     if (grow_from(thread->names, thread->name_capacity, thread->name_count + 1,
                   NAMES_CAPACITY_MIN) < 0) {
-        account->counts.counters.table_refused++;
+        totals->counts.counters.table_refused++;
         struct name *newest = process_thread_name(thread, UINT64_MAX);
         if (newest != NULL) {
-            *newest = (struct name){.number = ++account->last_number, .from_ns = newest->from_ns};
+            *newest = (struct name){.number = ++totals->last_number, .from_ns = newest->from_ns};
         }
         return;
     }
@@ -190,15 +190,15 @@ static void add_name(struct process_account *account, struct process *process,
     uint32_t at = count_names_until(thread, from_ns);
     memmove(&thread->names[at + 1], &thread->names[at],
             (thread->name_count - at) * sizeof *thread->names);
-    thread->names[at] = (struct name){.number = ++account->last_number, .from_ns = from_ns};
+    thread->names[at] = (struct name){.number = ++totals->last_number, .from_ns = from_ns};
     memcpy(thread->names[at].text, text, strnlen(text, COMM_BYTES - 1));
     process->older_name_count += thread->name_count > 0;
     process->share->older_name_count += thread->name_count > 0;
-    account->older_name_count += thread->name_count > 0;
+    totals->older_name_count += thread->name_count > 0;
     thread->name_count++;
 }
 
-void process_threads_rename(struct process_account *account, struct process *process,
+void process_threads_rename(struct process_totals *totals, struct process *process,
                             struct thread *thread, const char *comm, uint64_t time_ns)
 {
     const struct name *before = process_thread_name(thread, time_ns);
@@ -207,11 +207,11 @@ void process_threads_rename(struct process_account *account, struct process *pro
     /* Late, and amid forgotten names: its end is unknown. */
     bool in_gap = before != newest && before != NULL && before->text[0] == '\0';
     if (!in_gap && (before == NULL || strncmp(before->text, comm, COMM_BYTES - 1) != 0)) {
-        add_name(account, process, thread, comm, time_ns);
+        add_name(totals, process, thread, comm, time_ns);
     }
 }
 
-void process_threads_doubt(struct process_account *account, struct process *process,
+void process_threads_doubt(struct process_totals *totals, struct process *process,
                            struct thread *thread, uint64_t time_ns)
 {
     const struct name *name = process_thread_name(thread, time_ns);
@@ -220,13 +220,13 @@ void process_threads_doubt(struct process_account *account, struct process *proc
     }
     const struct name known = *name;
     bool newest = name == &thread->names[thread->name_count - 1];
-    process_threads_rename(account, process, thread, "", time_ns);
+    process_threads_rename(totals, process, thread, "", time_ns);
     if (newest && process->scan_ns > time_ns) {
-        process_threads_rename(account, process, thread, known.text, process->scan_ns);
+        process_threads_rename(totals, process, thread, known.text, process->scan_ns);
     }
 }
 
-void process_threads_fork(struct process_account *account, struct process *process, int32_t tid,
+void process_threads_fork(struct process_totals *totals, struct process *process, int32_t tid,
                           struct thread *parent, uint64_t time_ns)
 {
     struct thread *thread = process_threads_find(process, tid, time_ns);
@@ -241,20 +241,20 @@ void process_threads_fork(struct process_account *account, struct process *proce
         if (last != NULL && last->from_ns >= time_ns && last->to_ns > time_ns) {
             return;
         }
-        thread = add(account, process, tid, time_ns, time_ns);
+        thread = add(totals, process, tid, time_ns, time_ns);
     }
     const struct name *name = parent == NULL ? NULL : process_thread_name(parent, time_ns);
     if (thread != NULL && thread->name_count == 0 && name != NULL) {
-        add_name(account, process, thread, name->text, time_ns);
+        add_name(totals, process, thread, name->text, time_ns);
     }
 }
 
-void process_threads_exit(struct process_account *account, struct process *process, int32_t tid,
+void process_threads_exit(struct process_totals *totals, struct process *process, int32_t tid,
                           uint64_t time_ns)
 {
     struct thread *thread = process_threads_find(process, tid, time_ns);
     if (thread == NULL && find_last(process, tid, TIME_OPEN_NS) == NULL) {
-        thread = add(account, process, tid, process->from_ns, time_ns);
+        thread = add(totals, process, tid, process->from_ns, time_ns);
     }
     if (thread != NULL) {
         end(process, thread, time_ns);
@@ -288,7 +288,7 @@ void process_threads_end_others(struct process *process, int32_t kept_tid, uint6
     }
 }
 
-bool process_threads_scan(struct process_account *account, struct process *process,
+bool process_threads_scan(struct process_totals *totals, struct process *process,
                           const struct process_scan *scan)
 {
     bool renamed = false;
@@ -303,25 +303,25 @@ bool process_threads_scan(struct process_account *account, struct process *proce
         }
         if (thread == NULL || thread->to_ns != TIME_OPEN_NS) {
             uint64_t from_ns = thread == NULL ? process->from_ns : thread->to_ns;
-            thread = add(account, process, scanned->tid, from_ns, scan->begin_ns);
+            thread = add(totals, process, scanned->tid, from_ns, scan->begin_ns);
         }
         if (thread != NULL) {
             const uint32_t count = thread->name_count;
             process_threads_rename(
-                account, process, thread, scanned->comm,
+                totals, process, thread, scanned->comm,
                 count > 0 ? scan->begin_ns
-                          : process_held_since_ns(account, thread->from_ns, scan->begin_ns));
+                          : process_held_since_ns(totals, thread->from_ns, scan->begin_ns));
             renamed = renamed || (scanned->tid == process->pid && thread->name_count != count);
         }
     }
     return renamed;
 }
 
-static void free_thread(struct process_account *account, struct process *process,
+static void free_thread(struct process_totals *totals, struct process *process,
                         struct thread *thread)
 {
-    account->counts.thread_count--;
-    account->older_name_count -= older_names(thread);
+    totals->counts.thread_count--;
+    totals->older_name_count -= older_names(thread);
     process->share->thread_count--;
     process->share->older_name_count -= older_names(thread);
     process->older_name_count -= older_names(thread);
@@ -330,12 +330,12 @@ static void free_thread(struct process_account *account, struct process *process
 }
 
 /* Forgets the names that a thread had before `horizon_ns`. */
-static void prune_names(struct process_account *account, struct process *process,
+static void prune_names(struct process_totals *totals, struct process *process,
                         struct thread *thread, uint64_t horizon_ns)
 {
     uint32_t count = count_names_until(thread, horizon_ns);
     if (count > 1) {
-        drop_names(account, process, thread, 0, count - 1);
+        drop_names(totals, process, thread, 0, count - 1);
     }
     if (thread->name_count == 1 && thread->name_capacity > 1) {
         struct name *names = realloc(thread->names, sizeof *names);
@@ -351,7 +351,7 @@ static bool is_last_leader(const struct process *process, size_t index)
            (index + 1 == process->thread_count || process->threads[index + 1]->tid != process->pid);
 }
 
-bool process_threads_prune(struct process_account *account, struct process *process,
+bool process_threads_prune(struct process_totals *totals, struct process *process,
                            uint64_t horizon_ns, size_t steps)
 {
     const size_t count = process->thread_count;
@@ -365,9 +365,9 @@ bool process_threads_prune(struct process_account *account, struct process *proc
     for (size_t i = from; i < end; i++) {
         struct thread *thread = process->threads[i];
         if (thread->to_ns <= horizon_ns && !is_last_leader(process, i)) {
-            free_thread(account, process, thread);
+            free_thread(totals, process, thread);
         } else {
-            prune_names(account, process, thread, horizon_ns);
+            prune_names(totals, process, thread, horizon_ns);
             process->threads[kept] = thread;
             kept++;
         }
@@ -381,10 +381,10 @@ bool process_threads_prune(struct process_account *account, struct process *proc
     return process->thread_count != process->live_thread_count || process->older_name_count > 0;
 }
 
-void process_threads_done(struct process_account *account, struct process *process)
+void process_threads_done(struct process_totals *totals, struct process *process)
 {
     for (size_t i = 0; i < process->thread_count; i++) {
-        free_thread(account, process, process->threads[i]);
+        free_thread(totals, process, process->threads[i]);
     }
     process->thread_count = 0;
     process->live_thread_count = 0;

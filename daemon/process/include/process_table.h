@@ -61,7 +61,7 @@
 #define PROCESS_COMMAND_MAX        ((size_t)1024)
 #define THREAD_NAMES_MAX           ((uint32_t)256)
 
-struct process_account;
+struct process_totals;
 
 /* The file of a mapping, as a record or /proc describes it. A mapping and its copies after fork
  * share it. */
@@ -75,7 +75,7 @@ struct mapped_file {
     uint64_t inode;
     uint64_t inode_generation;
     uint64_t replaced_ns; /* since when another mapping, or none, is where one of it was */
-    const struct process_account *account;
+    const struct process_totals *totals;
     bool is_jitdump;  /* by its name: jit-PID.dump */
     void *trace_file; /* trace.c's own; see process_table_new() */
     void *code_file;  /* code_map.c's own */
