@@ -226,7 +226,7 @@ static void remove_live(struct process_totals *totals, struct process *process,
     let_go_of_file(totals, process, file);
 }
 
-/* Ends at `time_ns` what the mapping at `place` has of [start, end); the rest of it goes on. */
+/* Ends at `time_ns` the part of the mapping at `place` that `by` covers; the rest of it goes on. */
 static void cut(struct process_totals *totals, struct process *process, struct mapping_place place,
                 const struct mapping *by, uint64_t time_ns)
 {
