@@ -17,6 +17,8 @@
  */
 #include "ticks.h"
 
+#include "extremes.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -36,11 +38,6 @@
 
 /* By how much another source may be off: the resolution of its two readings. */
 #define TOLD_BALANCE_NS INT64_C(20000000)
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
@@ -63,7 +60,7 @@ static uint64_t ticks_before(const struct ticks *ticks, uint64_t time_ns)
 /* Counts the ticks of a span by what the CPU did in it. */
 static void judge(struct ticks *ticks, uint64_t from_ns, uint64_t to_ns)
 {
-    uint64_t slack_ns = least(SWITCH_NS_MAX, ticks->period_ns / SWITCH_DIVISOR);
+    uint64_t slack_ns = min_u64(SWITCH_NS_MAX, ticks->period_ns / SWITCH_DIVISOR);
     uint64_t first = ticks_before(ticks, less(from_ns, slack_ns)) + 1;
     uint64_t end = ticks_before(ticks, to_ns) + 1;
     first = first > ticks->next_tick ? first : ticks->next_tick;
@@ -109,7 +106,7 @@ static void skip_suspended(struct ticks *ticks, uint64_t time_ns)
 static uint64_t enter(struct ticks *ticks, uint64_t time_ns)
 {
     skip_suspended(ticks, time_ns);
-    ticks->event_ns = least(time_ns, ticks->end_ns);
+    ticks->event_ns = min_u64(time_ns, ticks->end_ns);
     settle(ticks, ticks->event_ns);
     return ticks->event_ns;
 }
@@ -118,7 +115,7 @@ static uint64_t enter(struct ticks *ticks, uint64_t time_ns)
 static void close_gap(struct ticks *ticks, uint64_t absent)
 {
     uint64_t unanswered = less(absent, ticks->gap_idle + ticks->gap_lost);
-    uint64_t blind = least(unanswered, ticks->gap_blind);
+    uint64_t blind = min_u64(unanswered, ticks->gap_blind);
     ticks->counts.idle += ticks->gap_idle;
     ticks->counts.blind += blind;
     ticks->blind_left += (int64_t)blind;
@@ -198,7 +195,7 @@ void ticks_close(struct ticks *ticks)
 /* The phase of the ticks, by the earliest of some samples. */
 static void find_phase(struct ticks *ticks, uint64_t late_ns)
 {
-    ticks->phase_least_ns = least(ticks->phase_least_ns, late_ns);
+    ticks->phase_least_ns = min_u64(ticks->phase_least_ns, late_ns);
     ticks->phase_count++;
     if (ticks->phase_count == PHASE_SAMPLES) {
         ticks->tick_ns += ticks->phase_least_ns;

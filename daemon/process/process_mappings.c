@@ -12,6 +12,7 @@
 #include "process_parts.h"
 
 #include "cleanup.h"
+#include "extremes.h"
 #include "grow.h"
 #include "mapping_set.h"
 #include "quota.h"
@@ -148,16 +149,6 @@ static struct mapping part_of(const struct mapping *mapping, uint64_t start, uin
     return part;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Forgets the first of the ended mappings, which ended before the others. */
 static void forget(struct process_totals *totals, struct process *process, size_t count)
 {
@@ -233,10 +224,10 @@ static void cut(struct process_totals *totals, struct process *process, struct m
     struct mapping *mapping = mapping_set_at(&process->mappings, place);
     const struct mapping whole = *mapping;
     const struct mapping ended =
-        part_of(&whole, later(whole.start, by->start), earlier(whole.end, by->end));
+        part_of(&whole, max_u64(whole.start, by->start), min_u64(whole.end, by->end));
 
     process->remapped = true;
-    whole.file->replaced_ns = earlier(whole.file->replaced_ns, time_ns);
+    whole.file->replaced_ns = min_u64(whole.file->replaced_ns, time_ns);
     remember(totals, process, &ended, time_ns);
     if (whole.start < ended.start) {
         mapping->end = ended.start;
@@ -328,7 +319,7 @@ void process_mappings_exec(struct process_totals *totals, struct process *proces
         if (mapping->from_ns >= time_ns) {
             insert_live(totals, process, mapping);
         } else {
-            file->replaced_ns = earlier(file->replaced_ns, time_ns);
+            file->replaced_ns = min_u64(file->replaced_ns, time_ns);
             remember(totals, process, mapping, time_ns);
         }
         drop_file(totals, file);
@@ -427,7 +418,7 @@ static bool is_known(const struct process_totals *totals, struct process *proces
         bool outdated = may_be_outdated(totals, other, seen_ns);
         bool same = outdated && is_same(other, description);
         if (same) {
-            other->seen_ns = later(other->seen_ns, seen_ns);
+            other->seen_ns = max_u64(other->seen_ns, seen_ns);
         }
         known = known && other->start <= at && (same || !outdated);
         at = other->end;
@@ -451,8 +442,8 @@ static void replace_scanned(struct process_totals *totals, struct process *proce
         if (!may_be_outdated(totals, other, begin_ns) || is_same(other, description)) {
             continue;
         }
-        struct mapping part = part_of(mapping, later(mapping->start, other->start),
-                                      earlier(mapping->end, other->end));
+        struct mapping part = part_of(mapping, max_u64(mapping->start, other->start),
+                                      min_u64(mapping->end, other->end));
         part.from_ns = begin_ns;
         cut(totals, process, place, &part, begin_ns);
         insert_live(totals, process, &part);
@@ -489,9 +480,9 @@ static bool end_all_unseen(struct process_totals *totals, struct process *proces
     bool any = false;
     for (size_t i = 0; i < scan->mapping_count && at < scan->whole_to; i++) {
         const struct mapping_description *seen = &scan->mappings[i];
-        uint64_t end = earlier(later(seen->start, at), scan->whole_to);
+        uint64_t end = min_u64(max_u64(seen->start, at), scan->whole_to);
         any = end_unseen(totals, process, at, end, scan->begin_ns) || any;
-        at = later(at, seen->end);
+        at = max_u64(at, seen->end);
     }
     if (at < scan->whole_to) {
         any = end_unseen(totals, process, at, scan->whole_to, scan->begin_ns) || any;
@@ -505,8 +496,8 @@ void process_mappings_scan(struct process_totals *totals, struct process *proces
     /* What is new where all was known has come since. */
     const uint64_t from_ns =
         process->scanned ? scan->begin_ns
-                         : process_held_since_ns(totals, later(process->from_ns, process->exec_ns),
-                                                 scan->begin_ns);
+                         : process_held_since_ns(
+                               totals, max_u64(process->from_ns, process->exec_ns), scan->begin_ns);
     bool is_changed = end_all_unseen(totals, process, scan);
     for (size_t i = 0; i < scan->mapping_count; i++) {
         const struct mapping_description *description = &scan->mappings[i];
