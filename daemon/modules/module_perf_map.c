@@ -114,6 +114,14 @@ static bool is_young(const struct file_identity *identity)
            changed_ns > now_ns - (int64_t)PERF_MAP_SLACK_NS - (int64_t)NS_PER_S;
 }
 
+/* Gives a young file an identity of this opening alone. */
+static void tell_young_apart(struct file_identity *identity)
+{
+    if (is_young(identity)) {
+        identity->changed_s ^= (int64_t)(clock_ns(CLOCK_BOOTTIME) << YOUNG_SHIFT);
+    }
+}
+
 /* The file of that name in the folder for maps of the root (borrowed), and no link to one. */
 static enum module_failure open_map(struct module_search *search, int root_fd, int32_t pid,
                                     struct module_file *ret)
@@ -132,9 +140,7 @@ static enum module_failure open_map(struct module_search *search, int root_fd, i
     if (failure == MODULE_FAILURE_NONE) {
         ret->author = module_search_author(search, ret->fd, path);
         ret->identity.device ^= PERF_MAP_MARK;
-        if (is_young(&ret->identity)) {
-            ret->identity.changed_s ^= (int64_t)(clock_ns(CLOCK_BOOTTIME) << YOUNG_SHIFT);
-        }
+        tell_young_apart(&ret->identity);
     }
     return failure;
 }
@@ -235,9 +241,7 @@ enum module_failure module_file_open_jitdump(const struct module_query *query,
         return MODULE_FAILURE_UNREADABLE;
     }
     file.identity.device ^= JITDUMP_MARK;
-    if (is_young(&file.identity)) {
-        file.identity.changed_s ^= (int64_t)(clock_ns(CLOCK_BOOTTIME) << YOUNG_SHIFT);
-    }
+    tell_young_apart(&file.identity);
     *ret = file;
     ret->fd = take_fd(fd);
     return MODULE_FAILURE_NONE;
