@@ -21,8 +21,8 @@
 #include "elf_worker_confine.h"
 #include "elf_worker_starter.h"
 #include "elf_worker_wire.h"
+#include "seals.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,7 +35,6 @@
 
 _Static_assert(ELF_WORKER_FILES_MAX <= DESCRIPTORS_MAX, "a question goes in one message");
 
-#define SEALS         (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define START_WAIT_MS 200 /* most begin in 2 ms; the caller serves clients */
 #define END_WAIT_MS   1000
 #define PID_GONE      (-1)
@@ -308,9 +307,8 @@ static int map_table(const struct awaited_table *awaited, uint64_t size_bytes,
                      struct elf_worker_table *ret)
 {
     struct stat status;
-    int seals = fcntl(awaited->fd, F_GET_SEALS);
-    if (seals < 0 || (seals & SEALS) != SEALS || fstat(awaited->fd, &status) < 0 ||
-        size_bytes == 0 || size_bytes > awaited->max_bytes || status.st_size != (off_t)size_bytes) {
+    if (!seals_are_whole(awaited->fd) || fstat(awaited->fd, &status) < 0 || size_bytes == 0 ||
+        size_bytes > awaited->max_bytes || status.st_size != (off_t)size_bytes) {
         return -EBADMSG;
     }
     /* Private: kernels before 6.7 refuse a shared mapping of what is sealed against writing. */

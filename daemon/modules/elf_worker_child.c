@@ -19,8 +19,8 @@
 #include "kallsyms.h"
 #include "kept_builders.h"
 #include "perf_map.h"
+#include "seals.h"
 
-#include <fcntl.h>
 #include <malloc.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -95,8 +95,7 @@ static int seal_table(const char *bytes, size_t size_bytes, int fd)
         }
         written += (size_t)done;
     }
-    int r = fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-    return r < 0 ? -errno : 0;
+    return seals_add(fd);
 }
 
 static int read_symbols(enum elf_worker_request request, const struct files *files,

@@ -28,6 +28,7 @@
 #include "mount_table.h"
 #include "proc_map.h"
 #include "proc_parse.h"
+#include "seals.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -700,12 +701,12 @@ enum module_failure module_file_open_vdso(struct module_file *ret)
     size_t bytes = line.end - line.start;
     cleanup_(closep) int fd = memfd_create("vdso", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || write(fd, (const void *)(uintptr_t)address, bytes) != (ssize_t)bytes ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+        seals_add(fd) < 0) {
         return MODULE_FAILURE_LIMIT;
     }
     *ret = (struct module_file){
         .fd = take_fd(fd),
-        .identity = {.device = UINT64_MAX, .inode = 1, .size_bytes = bytes},
+        .identity = {.device = MODULE_VDSO_DEVICE, .inode = MODULE_VDSO_INODE, .size_bytes = bytes},
         .is_local = true,
     };
     return MODULE_FAILURE_NONE;

@@ -14,6 +14,11 @@
 
 #define MODULE_AUTHOR_UNKNOWN ((uid_t)-1)
 
+/* The identities of the two vDSOs: no file has such a device. */
+#define MODULE_VDSO_DEVICE      UINT64_MAX
+#define MODULE_VDSO_INODE       1
+#define MODULE_VDSO_INODE_32BIT 2
+
 enum module_source {
     MODULE_FILE,
     MODULE_KERNEL,

@@ -11,10 +11,10 @@
 
 #include "cleanup.h"
 #include "proc_parse.h"
+#include "seals.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,13 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAP_VDSO_32BIT  0x2002 /* ARCH_MAP_VDSO_32 of <asm/prctl.h>, for arch_prctl() */
-#define PAGE_BYTES      ((size_t)4096)
-#define ROOM_BYTES      ((size_t)1 << 20) /* for the image and the kernel's data before it */
-#define OWN_RANGES_MAX  8
-#define MAPS_LINES_MAX  65536
-#define IDENTITY_DEVICE UINT64_MAX /* of no file; the inode is 1 for the vDSO of this process */
-#define IDENTITY_INODE  2
+#define MAP_VDSO_32BIT 0x2002 /* ARCH_MAP_VDSO_32 of <asm/prctl.h>, for arch_prctl() */
+#define PAGE_BYTES     ((size_t)4096)
+#define ROOM_BYTES     ((size_t)1 << 20) /* for the image and the kernel's data before it */
+#define OWN_RANGES_MAX 8
+#define MAPS_LINES_MAX 65536
 
 struct range {
     void *start;
@@ -117,14 +115,13 @@ enum module_failure module_file_open_vdso_32bit(struct module_file *ret)
         return MODULE_FAILURE_NOT_FOUND;
     }
     off_t size_bytes = lseek(fd, 0, SEEK_END);
-    if (size_bytes <= 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+    if (size_bytes <= 0 || seals_add(fd) < 0) {
         return MODULE_FAILURE_LIMIT;
     }
     *ret = (struct module_file){
         .fd = take_fd(fd),
-        .identity = {.device = IDENTITY_DEVICE,
-                     .inode = IDENTITY_INODE,
+        .identity = {.device = MODULE_VDSO_DEVICE,
+                     .inode = MODULE_VDSO_INODE_32BIT,
                      .size_bytes = (uint64_t)size_bytes},
         .is_local = true,
     };
