@@ -13,29 +13,13 @@
 #include "mapping_query.h"
 
 #include "extremes.h"
+#include "proc_parse.h"
 
 #include <string.h>
 
 /* The vdso of a 32-bit process is another image than that of 64 bits; it lies where 32 bits reach.
  */
 #define COMPAT_END (UINT64_C(1) << 32)
-
-/*
- * What the kernel calls memory without a file of its own that several mappings can show: anonymous
- * memory that is shared, that of System V, huge pages, and what .NET maps twice, to write and to
- * execute. Runtimes put code there.
- */
-static bool is_shared_memory(const char *path)
-{
-    static const char *const names[] = {"/dev/zero", "/SYSV", "/anon_hugepage",
-                                        "/memfd:doublemapper"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strncmp(path, names[i], strlen(names[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool is_vdso(const char *path)
 {
@@ -45,8 +29,7 @@ static bool is_vdso(const char *path)
 bool mapping_has_module(const struct mapping *mapping)
 {
     const char *path = mapping->file->path;
-    bool is_file = path[0] == '/' && path[1] != '/' && !is_shared_memory(path);
-    return is_file || is_vdso(path);
+    return proc_parse_is_file(path) || is_vdso(path);
 }
 
 bool mapping_is_vdso_32bit(const struct mapping *mapping)

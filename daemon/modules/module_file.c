@@ -80,13 +80,6 @@ static bool has_suffix(const char *text, const char *suffix)
     return text_bytes >= suffix_bytes && strcmp(text + text_bytes - suffix_bytes, suffix) == 0;
 }
 
-/* What the kernel shows like a path although it is memory. */
-static bool is_memory(const char *path)
-{
-    return path[0] != '/' || path[1] == '/' || strcmp(path, "/dev/zero (deleted)") == 0 ||
-           strncmp(path, "/SYSV", 5) == 0;
-}
-
 /* Whether the path may still lead to the file; else only the mapping does. */
 static bool is_reachable(const char *path)
 {
@@ -627,7 +620,7 @@ enum module_failure module_file_open(const struct module_query *query,
 {
     struct module_search search = {.query = query, .guard = guard};
     bool gone = false;
-    if (is_memory(query->path)) {
+    if (!proc_parse_is_file(query->path)) {
         return MODULE_FAILURE_NOT_FILE;
     }
     if (has_parent_component(query->path) || strlen(query->path) >= PATH_MAX) {

@@ -12,8 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PF_KTHREAD     0x00200000
-#define DELETED_SUFFIX " (deleted)"
+#define PF_KTHREAD      0x00200000
+#define DELETED_SUFFIX  " (deleted)"
+#define SYSTEM_V_DIGITS 8 /* of a key, in hexadecimal */
 
 static bool parse_hex(char **cursor, uint64_t *ret)
 {
@@ -107,6 +108,39 @@ void proc_parse_undo_deleted(char *path)
         strcmp(path + path_bytes - suffix_bytes, DELETED_SUFFIX) == 0) {
         path[path_bytes - suffix_bytes] = '\0';
     }
+}
+
+/* Behind a name of the kernel's: its end, or the mark of a file without a name. Memory has none, so
+ * records have the mark; what reads /proc removes it. */
+static bool is_end(const char *text)
+{
+    return *text == '\0' || strcmp(text, DELETED_SUFFIX) == 0;
+}
+
+/* "/SYSV" and the segment's key. */
+static bool is_system_v(const char *path)
+{
+    static const char begin[] = "/SYSV";
+    if (strncmp(path, begin, strlen(begin)) != 0) {
+        return false;
+    }
+    const char *key = path + strlen(begin);
+    return strspn(key, "0123456789abcdef") == SYSTEM_V_DIGITS && is_end(key + SYSTEM_V_DIGITS);
+}
+
+bool proc_parse_is_file(const char *path)
+{
+    static const char *const memory[] = {"/dev/zero", "/anon_hugepage", "/memfd:doublemapper"};
+    if (path[0] != '/' || path[1] == '/' || is_system_v(path)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
+        size_t bytes = strlen(memory[i]);
+        if (strncmp(path, memory[i], bytes) == 0 && is_end(path + bytes)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 int proc_parse_maps_line(char *line, struct mapping_description *ret)

@@ -55,6 +55,51 @@ TEST(a_path_may_be_what_marks_deleted_ones)
     assert_string_equal(path, "");
 }
 
+TEST(tells_a_file_from_memory_with_a_path)
+{
+    static const struct {
+        const char *path;
+        bool is_file;
+    } rows[] = {
+        {"/usr/bin/a", true},
+        {"/usr/bin/a (deleted)", true},
+        {"/dev/zero", false},
+        {"/dev/zero (deleted)", false},
+        {"/dev/zero2 (deleted)", true},
+        {"/dev/zero/a", true},
+        {"/SYSV00000000", false},
+        {"/SYSV0123beef (deleted)", false},
+        {"/SYSV", true},
+        {"/SYSV0000000", true},
+        {"/SYSV000000000", true},
+        {"/SYSV0000000g", true},
+        {"/SYSV00000000/lib.so", true},
+        {"/SYSV00000000 (deleted) (deleted)", true}, /* a user's file, whose name ends like that */
+        {"/anon_hugepage", false},
+        {"/anon_hugepage (deleted)", false},
+        {"/anon_hugepages/a", true},
+        {"/memfd:doublemapper", false},
+        {"/memfd:doublemapper (deleted)", false},
+        {"/memfd:doublemapper2 (deleted)", true},
+        {"/memfd:program (deleted)", true},
+        {"/home/user/dev/zero (deleted)", true},
+        {"/home/user/SYSV00000000 (deleted)", true},
+        {"/home/user/anon_hugepage", true},
+        {"/home/user/memfd:doublemapper", true},
+        {"//anon", false},
+        {"//toolong", false},
+        {"[heap]", false},
+        {"[vdso]", false},
+        {"anon_inode:[perf_event]", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (proc_parse_is_file(rows[i].path) != rows[i].is_file) {
+            fail_msg("%s", rows[i].path);
+        }
+    }
+}
+
 TEST(reads_addresses_of_the_whole_range)
 {
     char copy[LINE_BYTES];

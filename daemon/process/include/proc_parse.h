@@ -23,6 +23,15 @@ int proc_parse_maps_line(char *line, struct mapping_description *ret);
 /* Removes the " (deleted)" that the kernel writes behind the path of a file without a name. */
 void proc_parse_undo_deleted(char *path);
 
+/*
+ * Whether the path of a mapping is that of a file, by a record or a line of maps. Else it is the
+ * kernel's name for something else ("[heap]", "//anon"), or for memory that is shared under a name
+ * like a path, in which runtimes put code: "/dev/zero", "/anon_hugepage", "/SYSV00000000" (System
+ * V), and "/memfd:doublemapper", which .NET maps twice, to write and to execute. Any other memfd
+ * counts as a file: programs are run from one.
+ */
+bool proc_parse_is_file(const char *path);
+
 struct proc_stat {
     char state; /* 'R', 'S', 'Z', ... of the leader */
     int32_t parent_pid;
