@@ -3,7 +3,8 @@
 /*
  * lines_reader() is the child of profctl that parses debugging information. It gives up its rights
  * before it reads anything foreign, then answers questions until its socket ends. It ends at the
- * first thing that it does not understand, and a file that it cannot survive ends it.
+ * first question that it does not understand, since it cannot know where the next one begins. A
+ * file that it cannot survive ends it too.
  */
 #include "cleanup.h"
 #include "confine.h"
@@ -185,6 +186,27 @@ static void answer_open(struct lines_file **file, bool is_alternate, int fd)
     write_whole(&about, sizeof about);
 }
 
+/* Takes the descriptor, where the question is to open it. False: there is no such question. */
+static bool answer(struct lines_file **file, const struct lines_question *question, int fd)
+{
+    switch ((enum lines_request)question->request) {
+    case LINES_OPEN:
+    case LINES_OPEN_ALTERNATE:
+        answer_open(file, question->request == LINES_OPEN_ALTERNATE, fd);
+        return true;
+    case LINES_READ:
+        answer_question(*file, question->address_count);
+        return true;
+    case LINES_CODE:
+        answer_code(*file);
+        return true;
+    case LINES_FUNCTIONS:
+        answer_functions(*file, question->address_count);
+        return true;
+    }
+    return false;
+}
+
 static _Noreturn void lines_reader(void)
 {
     struct lines_settings settings;
@@ -197,20 +219,8 @@ static _Noreturn void lines_reader(void)
         _exit(r == -EOPNOTSUPP ? LINES_EXIT_UNFILTERED : LINES_EXIT_UNCONFINED);
     }
     while (receive_question(&question, &fd)) {
-        switch ((enum lines_request)question.request) {
-        case LINES_OPEN:
-        case LINES_OPEN_ALTERNATE:
-            answer_open(&file, question.request == LINES_OPEN_ALTERNATE, fd);
-            break;
-        case LINES_READ:
-            answer_question(file, question.address_count);
-            break;
-        case LINES_CODE:
-            answer_code(file);
-            break;
-        case LINES_FUNCTIONS:
-            answer_functions(file, question.address_count);
-            break;
+        if (!answer(&file, &question, fd)) {
+            _exit(EXIT_FAILURE);
         }
     }
     _exit(EXIT_SUCCESS);
