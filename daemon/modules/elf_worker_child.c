@@ -4,7 +4,11 @@
  * The worker's side: takes its settings, gives up its rights, and then answers requests one after
  * the other until the socket ends. Nothing foreign is read before the rights are gone. From one
  * request to the next it keeps a little free memory, and what it can use again of the call frames
- * of a few files. It ends at the first thing that it does not understand.
+ * of a few files.
+ *
+ * A message that is not a whole question ends it: what follows cannot be trusted. Each question has
+ * an answer, which says that there is no table where the question is for one that it does not know
+ * (-ENOSYS). So one file has no names, and no user waits for a new worker.
  */
 #include "elf_worker.h"
 

@@ -175,6 +175,21 @@ TEST(answers_that_a_file_is_none_of_its_kind_and_goes_on)
     elf_worker_free(worker);
 }
 
+TEST(answers_a_request_that_it_does_not_know_and_goes_on)
+{
+    static const uint32_t unknown[] = {ELF_WORKER_JITDUMP + 1, UINT32_MAX};
+    struct elf_worker *worker = start(&honest);
+    struct elf_worker_table table = {.map = NULL};
+    int fd = open_libc();
+    for (size_t i = 0; i < COUNT_OF(unknown); i++) {
+        ask(worker, (enum elf_worker_request)unknown[i], fd);
+        assert_int_equal(receive(worker, &table), -ENOSYS);
+    }
+    expect_libc(worker);
+    elf_worker_free(worker);
+    (void)close(fd);
+}
+
 /* What a worker answers of the C library, if that was so when it was opened. */
 static int answer_for(struct elf_worker *worker, const struct elf_worker_file *file)
 {
