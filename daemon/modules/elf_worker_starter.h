@@ -7,7 +7,8 @@
  * close a file of a user may block for ever.
  *
  * The first call starts the thread, which lives as long as the program. No user's file is open by
- * then. All calls come from one thread.
+ * then. Should the thread end after all, what it was asked for fails with -EPIPE, its workers are
+ * killed, and the next call starts another one. All calls come from one thread.
  */
 
 #include <sys/types.h>

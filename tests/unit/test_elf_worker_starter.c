@@ -11,9 +11,11 @@
 #include "unit_test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +24,8 @@
 
 static sem_t may_begin;
 static sem_t has_begun;
-static int refusal; /* of the next process; 0: none */
+static int refusal;  /* of the next process; 0: none */
+static bool is_last; /* the thread that is to make the next process ends instead */
 static pid_t begun_pid;
 static int socket_fd; /* of a worker to come */
 
@@ -30,6 +33,10 @@ int respawn(const char *name, const char *argument, const int *fds, size_t fd_co
 {
     (void)name, (void)argument, (void)fds, (void)fd_count;
     while (sem_wait(&may_begin) < 0) {
+    }
+    if (is_last) {
+        (void)sem_post(&has_begun);
+        pthread_exit(NULL);
     }
     const int r = refusal; /* which the next one has as soon as this one is told of */
     pid_t pid = r == 0 ? fork() : 0;
@@ -104,6 +111,48 @@ TEST(kills_what_is_forgotten)
     elf_worker_starter_wait(&next, LONG_MS);
     assert_int_equal(forgotten, 0);
     expect_killed(pid);
+}
+
+static void expect_refused(int refused)
+{
+    pid_t pid = -1;
+    assert_int_equal(elf_worker_starter_ask(socket_fd, &pid), 0);
+    let_begin(refused);
+    elf_worker_starter_wait(&pid, LONG_MS);
+    assert_int_equal(pid, refused);
+}
+
+TEST(a_thread_that_ends_fails_its_requests_and_another_one_goes_on)
+{
+    pid_t asked[2] = {-1, -1};
+    expect_refused(-EMFILE);
+    for (size_t i = 0; i < COUNT_OF(asked); i++) {
+        assert_int_equal(elf_worker_starter_ask(socket_fd, &asked[i]), 0);
+    }
+    is_last = true;
+    let_begin(0);
+    elf_worker_starter_wait(&asked[0], LONG_MS);
+    is_last = false;
+    assert_int_equal(asked[0], -EPIPE);
+    assert_int_equal(asked[1], -EPIPE);
+    expect_refused(-EAGAIN);
+}
+
+/* Then none is asked for: respawn() would wait for let_begin(). */
+TEST(refuses_where_the_thread_has_no_room_for_a_descriptor)
+{
+    struct rlimit before;
+    pid_t pid = -1;
+    expect_refused(-EAGAIN);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {.rlim_cur = RESPAWN_FIRST_FD, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int r = elf_worker_starter_ask(socket_fd, &pid);
+    elf_worker_starter_wait(&pid, LONG_MS);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(r, 0);
+    assert_int_equal(pid, -EMFILE);
+    expect_refused(-EAGAIN);
 }
 
 /* The daemon goes on meanwhile, and what it sends waits. */
