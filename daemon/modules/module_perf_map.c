@@ -81,8 +81,8 @@ static bool is_word_of(const struct self *self, const struct module_file *file)
            ((file->mode & S_IWGRP) == 0 || file->group == self->gid);
 }
 
-/* Opens with O_PATH (returned: close) what has that name in the folder in which runtimes leave their
- * maps, inside that root (borrowed). Returns a descriptor or -errno. */
+/* Opens with O_PATH (returned: close) what has that name in the folder in which runtimes leave
+ * their maps, inside that root (borrowed). Returns a descriptor or -errno. */
 static int open_in_folder(struct module_search *search, int root_fd, const char *name)
 {
     if (root_fd < 0) {

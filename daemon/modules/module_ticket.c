@@ -2,15 +2,20 @@
 
 /*
  * Tickets. One thread decides them and another reads them: everything that is decided is written
- * before the state, with release, and read after it, with acquire. Either may let go first; the
- * last one frees.
+ * before the state, with release, and read after it, with acquire. Either may let go first. The
+ * requester's thread frees what both have let go of, as it makes the next one.
  */
 #include "module_ticket.h"
 
+#include "spent_memory.h"
+
 #include <stdlib.h>
+
+static struct spent_memory spent;
 
 struct module_ticket *module_ticket_new(const struct module_request *request)
 {
+    spent_memory_free(&spent);
     struct module_ticket *ticket = calloc(1, sizeof *ticket);
     if (ticket == NULL) {
         return NULL;
@@ -74,5 +79,5 @@ void module_ticket_release(struct module_ticket *ticket)
     if (ticket->entry != NULL) {
         module_entry_release(ticket->entry);
     }
-    free(ticket);
+    spent_memory_add(&spent, ticket);
 }

@@ -15,6 +15,8 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -83,6 +85,13 @@ __attribute__((noreturn)) static void copy_image(const struct own_ranges *own, u
     _exit(1);
 }
 
+/* Not fork(): a child with a table of descriptors of its own closes them as it ends, and to close a
+ * file of a user may block for ever. */
+static pid_t fork_with_descriptors(void)
+{
+    return (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
 /* Whether a child has written the image to `fd`. */
 static bool fetch_image(int fd)
 {
@@ -95,7 +104,7 @@ static bool fetch_image(int fd)
     if (room == MAP_FAILED) {
         return false;
     }
-    pid_t pid = fork();
+    pid_t pid = fork_with_descriptors();
     if (pid == 0) {
         copy_image(&own, room, fd);
     }

@@ -371,7 +371,7 @@ bool opener_next(struct opener *opener, struct opener_answer *ret)
     if (opener->refused.first != NULL) {
         struct job *job = job_list_take(&opener->refused);
         *ret = job->answer;
-        free(job);
+        opener_queue_free(&opener->queue, job);
         found = true;
     } else if (opener->done.first != NULL) {
         struct job *job = job_list_take(&opener->done);

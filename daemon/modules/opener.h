@@ -44,8 +44,8 @@ struct opener_request {
 };
 
 struct opener_answer {
-    enum module_source source; /* this and */
-    void *userdata;            /* this as submitted */
+    enum module_source source; /* that of the request */
+    void *userdata;            /* that of the request */
     enum module_failure failure;
     bool is_refused; /* the account has too many requests; the failure is LIMIT */
     uid_t uid;

@@ -25,8 +25,8 @@ struct opener_user {
     struct opener_user *next; /* in the ring */
     struct opener_user *previous;
     struct job_list waiting[MODULE_URGENCIES];
-    struct job_list closing;       /* what may hang in it, */
-    struct job_list closing_local; /* and what does not */
+    struct job_list closing;       /* to be closed, where that may hang */
+    struct job_list closing_local; /* to be closed, where that does not hang */
     struct job *handed_out;
     uint64_t weight; /* of the requests that are not answered */
     uint32_t file_count;
@@ -97,8 +97,9 @@ struct job *job_new(const struct opener_request *request)
     if (request->query != NULL) {
         job->query = *request->query;
         job->query.path = memcpy(job->path, request->query->path, path_bytes);
-        job->answer.uid = request->source == MODULE_DEBUG ? OPENER_OWN_UID : uid_of(request->query);
     }
+    bool is_of_process = request->query != NULL && request->source != MODULE_DEBUG;
+    job->answer.uid = is_of_process ? uid_of(request->query) : OPENER_OWN_UID;
     return job;
 }
 
@@ -341,9 +342,14 @@ void opener_queue_answered(struct opener_queue *queue, struct job *job)
 
 void opener_queue_forget(struct opener_queue *queue, struct job *job)
 {
+    drop_user(queue, job->user);
+    opener_queue_free(queue, job);
+}
+
+void opener_queue_free(struct opener_queue *queue, struct job *job)
+{
     /* The main thread made it: all others are the collector's. */
     bool is_of_main = job->is_discarded || job->answer.source == MODULE_DEBUG;
-    drop_user(queue, job->user);
     if (is_of_main) {
         free(job);
     } else {

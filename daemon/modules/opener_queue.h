@@ -32,9 +32,9 @@ struct job {
     bool is_discarded;         /* nothing that was opened here */
     bool is_careful;           /* to be done without anything that may hang */
     struct module_place place; /* that may be hanging; its device is 0: not known yet */
-    bool asks_process;         /* the query's process is what may be hanging, */
-    uint64_t process_start_ns; /* which began then, */
-    bool is_remembered;        /* and is in hung_processes.h */
+    bool asks_process;         /* the query's process may be hanging */
+    uint64_t process_start_ns; /* of the query's process */
+    bool is_remembered;        /* the query's process is in hung_processes.h */
     struct opener_answer answer;
     char path[];
 };
@@ -84,6 +84,8 @@ struct job *opener_queue_refuse(struct opener_queue *queue);
 void opener_queue_answered(struct opener_queue *queue, struct job *job);
 /* Takes a job of which nothing is left. */
 void opener_queue_forget(struct opener_queue *queue, struct job *job);
+/* Frees a job that is in no queue: the one of the collector is left for it to free. */
+void opener_queue_free(struct opener_queue *queue, struct job *job);
 /* A file that was handed out is to be closed. */
 void opener_queue_release(struct opener_queue *queue, int fd, uid_t uid);
 /* A descriptor of unknown kind is to be closed, which counts as a file of that user. Returns 0, or
