@@ -187,7 +187,8 @@ static void answer_open(struct lines_file **file, bool is_alternate, int fd)
 }
 
 /* Takes the descriptor, where the question is to open it. False: there is no such question. */
-static bool answer(struct lines_file **file, const struct lines_question *question, int fd)
+static bool take_up_question(struct lines_file **file, const struct lines_question *question,
+                             int fd)
 {
     switch ((enum lines_request)question->request) {
     case LINES_OPEN:
@@ -219,7 +220,7 @@ static _Noreturn void lines_reader(void)
         _exit(r == -EOPNOTSUPP ? LINES_EXIT_UNFILTERED : LINES_EXIT_UNCONFINED);
     }
     while (receive_question(&question, &fd)) {
-        if (!answer(&file, &question, fd)) {
+        if (!take_up_question(&file, &question, fd)) {
             _exit(EXIT_FAILURE);
         }
     }
