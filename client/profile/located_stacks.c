@@ -13,7 +13,6 @@
 #include "cleanup.h"
 #include "grow.h"
 #include "huge_pages.h"
-#include "json.h"
 #include "tables.h"
 
 #include <string.h>
@@ -459,14 +458,9 @@ static int find_stack(struct locator *locator, const struct profile_sample *samp
  */
 static bool is_idle_task(const struct profile *profile, uint32_t segment, uint64_t pid)
 {
-    if (pid != PROFILE_PID_OUTSIDE || profile->event.is_clock || segment >= profile->host_count) {
-        return false;
-    }
-    const char *books_json = profile->session_times[profile->session_of[segment]].books_json;
-    cleanup_(json_freep) cJSON *books = cJSON_Parse(books_json);
-    const char *source =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(books, "idle_source"));
-    return source != NULL && strncmp(source, "switches", strlen("switches")) == 0;
+    return pid == PROFILE_PID_OUTSIDE && !profile->event.is_clock &&
+           segment < profile->host_count &&
+           profile->session_times[profile->session_of[segment]].has_idle_task;
 }
 
 static int name_idle(struct profile *profile, struct profile_task *task)

@@ -173,24 +173,35 @@ static int take_sessions(struct profile *profile, struct recorded_books *recorde
     return 0;
 }
 
-/* Finds the machine of each segment. */
+/* Finds the machine of each session, in an array by session (returned: free()); NULL: no memory. */
+static uint32_t *find_hosts_of_sessions(struct profile *profile,
+                                        const struct recorded_books *recorded)
+{
+    size_t count = recorded->sessions.item_count;
+    cleanup_(freep) uint32_t *hosts = calloc(count + 1, sizeof *hosts);
+    for (size_t i = 0; i < count && hosts != NULL; i++) {
+        cleanup_(json_freep) cJSON *session = cJSON_Parse(recorded->told[i].session_json);
+        const char *host = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(session, "host"));
+        hosts[i] = INTERN_NONE;
+        if (host != NULL && intern_add(&profile->texts, host, strlen(host), &hosts[i]) < 0) {
+            return NULL;
+        }
+    }
+    return take_ptr(hosts);
+}
+
+/* Finds the machine of each segment. A recording can have many segments of one session. */
 static int find_hosts(struct profile *profile, const struct recorded_books *recorded)
 {
+    cleanup_(freep) uint32_t *hosts = find_hosts_of_sessions(profile, recorded);
     profile->hosts = calloc(recorded->segment_count + 1, sizeof *profile->hosts);
-    if (profile->hosts == NULL) {
+    if (hosts == NULL || profile->hosts == NULL) {
         return -ENOMEM;
     }
     profile->host_count = recorded->segment_count;
     for (size_t i = 0; i < recorded->segment_count; i++) {
         uint32_t session = recorded->of_segments[i];
-        const char *json = session == INTERN_NONE ? NULL : recorded->told[session].session_json;
-        cleanup_(json_freep) cJSON *object = cJSON_Parse(json);
-        const char *host = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "host"));
-        profile->hosts[i] = INTERN_NONE;
-        if (host != NULL &&
-            intern_add(&profile->texts, host, strlen(host), &profile->hosts[i]) < 0) {
-            return -ENOMEM;
-        }
+        profile->hosts[i] = session == INTERN_NONE ? INTERN_NONE : hosts[session];
     }
     return 0;
 }

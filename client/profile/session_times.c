@@ -47,6 +47,15 @@ static uint64_t find_period_ns(const char *session_json, const char *books_json)
     return period_ns;
 }
 
+static bool knows_idleness_by_switches(const char *books_json)
+{
+    static const char switches[] = "switches";
+    cleanup_(json_freep) cJSON *books = cJSON_Parse(books_json);
+    const char *source =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(books, "idle_source"));
+    return source != NULL && strncmp(source, switches, strlen(switches)) == 0;
+}
+
 void session_times_done(struct profile *profile)
 {
     for (size_t i = 0; i < profile->session_time_count; i++) {
@@ -77,6 +86,7 @@ static int make_times(struct profile *profile, const struct recorded_books *reco
         struct profile_session_time *time = &profile->session_times[i];
         time->session_json = told->session_json; /* which session_clock_unify() hands over */
         time->period_ns = find_period_ns(told->session_json, told->books_json);
+        time->has_idle_task = knows_idleness_by_switches(told->books_json);
         if (told->books_json != NULL) {
             time->books_json = strdup(told->books_json);
             if (time->books_json == NULL) {

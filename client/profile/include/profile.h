@@ -166,6 +166,7 @@ struct profile_session_time {
     const char *session_json; /* borrowed, of `session_jsons`; NULL: it is not told */
     char *books_json;         /* owned; NULL: it has none, as one that was read while it ran */
     bool has_samples;         /* of any event */
+    bool has_idle_task;       /* its books know idleness by switches, so pid 0 is the idle task */
 };
 
 struct profile {
