@@ -285,8 +285,10 @@ static int mark_frames(const struct selection *selection, const struct profile *
     }
     if (!has_sample) {
         return fault_set(reterr, ESRCH,
-                         "no sample was in a module '%s'; profctl report --by module lists them",
-                         selection->modules[0]);
+                         "no sample was in a module '%s'; profctl report --by module%s%s lists "
+                         "them",
+                         selection->modules[0], selection->event == NULL ? "" : " --event ",
+                         selection->event == NULL ? "" : selection->event);
     }
     *ret_marks = take_ptr(marks);
     return 0;

@@ -163,10 +163,12 @@ static void write_instead(FILE *file, struct counting *counting)
     const struct selection *selection = counting->selection;
     const char *suggestion = suggest_name(counting);
     if (selection->pid_count + selection->tid_count + selection->comm_count == 0) {
-        (void)fprintf(file, "; profctl report --by %s lists what there is",
+        (void)fprintf(file, "; profctl report --by %s%s%s lists what there is",
                       selection->unit_count + selection->cgroup_count > 0 ? "unit"
                       : selection->uid_count > 0                          ? "user"
-                                                                          : "module");
+                                                                          : "module",
+                      selection->event == NULL ? "" : " --event ",
+                      selection->event == NULL ? "" : selection->event);
         return;
     }
     if (suggestion != NULL) {

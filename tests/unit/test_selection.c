@@ -283,6 +283,8 @@ TEST(says_what_there_is_where_nothing_is_selected)
          "no sample is of -u 4 or --comm 'nosuch'; most are of app, cc1plus, cc1"},
         {{.uids = {4}, .uid_count = 1},
          "no sample is of -u 4; profctl report --by user lists what there is"},
+        {{.uids = {4}, .uid_count = 1, .event = "off-cpu"},
+         "no sample is of -u 4; profctl report --by user --event off-cpu lists what there is"},
         {{.cgroups = {"/x"}, .cgroup_count = 1},
          "no sample is of -G '/x'; profctl report --by unit lists what there is"},
         {{.from = {.kind = SELECTION_OFFSET, .offset_ns = 9 * S}},
