@@ -139,8 +139,8 @@ static void start_pager(struct page *page, const char *command)
         page->terminal_fd = take_fd(saved_fd);
         /* Ctrl-C is the pager's: it goes on showing what it has. And it may end before it has all.
          */
-        (void)signal(SIGINT, SIG_IGN);
-        (void)signal(SIGPIPE, SIG_IGN);
+        page->interrupt_before = signal(SIGINT, SIG_IGN);
+        page->pipe_before = signal(SIGPIPE, SIG_IGN);
     }
 }
 
@@ -203,8 +203,8 @@ void page_close(struct page *page)
             (void)complain("note: the pager failed, so some of the text may not have been shown; "
                            "PROFCTL_PAGER=cat is none");
         }
-        (void)signal(SIGINT, SIG_DFL);
-        (void)signal(SIGPIPE, SIG_DFL);
+        (void)signal(SIGINT, page->interrupt_before);
+        (void)signal(SIGPIPE, page->pipe_before);
     }
     *page = (struct page){.terminal_fd = -1};
 }

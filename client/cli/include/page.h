@@ -21,6 +21,8 @@ struct page {
     bool is_utf8;         /* the locale's characters; names are printed as UTF-8 anyway */
     pid_t pager;          /* page_close() waits for it; 0: there is none */
     int terminal_fd;      /* owned, with a pager: what standard output was before */
+    void (*interrupt_before)(int); /* what SIGINT did before there was a pager */
+    void (*pipe_before)(int);      /* what SIGPIPE did */
 };
 
 #define PAGE_COLUMNS_MIN     ((size_t)40)
