@@ -61,11 +61,8 @@ static bool add_session(cJSON *status, struct control *control, bool with_cpus)
                         control->worker_restarts_before;
     cJSON *object = cJSON_AddObjectToObject(status, "session");
     cJSON *config = add_text(object, "config", session_config_print(session_config(session)));
-    cJSON *books = add_text(object, "books", session_books(session));
+    cJSON *books = add_text(object, "books", session_books(session, !with_cpus));
     cJSON *notes = add_text(object, "notes", session_notes_print(&session_config(session)->notes));
-    if (!with_cpus) {
-        cJSON_DeleteItemFromObjectCaseSensitive(books, "cpus");
-    }
     return config != NULL && books != NULL && notes != NULL &&
            cJSON_AddStringToObject(object, "session", session_id(session)) != NULL &&
            cJSON_AddStringToObject(object, "state", session_state_name(session_state(session))) !=

@@ -674,9 +674,9 @@ int session_read(struct session *session, uint64_t ack, size_t capacity_bytes,
     return 0;
 }
 
-char *session_books(struct session *session)
+char *session_books(struct session *session, bool totals_only)
 {
-    return print_books(session, false);
+    return print_books(session, totals_only);
 }
 
 enum session_state session_state(const struct session *session)

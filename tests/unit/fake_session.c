@@ -218,21 +218,23 @@ struct session_hotplug session_hotplug(const struct session *session)
     return (struct session_hotplug){.returned_count = 8, .refused_count = 9};
 }
 
-char *session_books(struct session *session)
+char *session_books(struct session *session, bool totals_only)
 {
-    (void)session;
-    char *filler = calloc(1, fake.books_bytes + 1);
     char *books = NULL;
+    (void)session;
+    cleanup_(freep) char *filler = calloc(1, fake.books_bytes + 1);
     if (filler == NULL) {
         return NULL;
     }
     memset(filler, 'x', fake.books_bytes);
-    if (asprintf(&books, "{\"period_ns\":%llu,\"cpus\":[{\"filler\":\"%s\"}],\"total\":{}}",
-                 (unsigned long long)fake.config.period_ns, filler) < 0) {
-        books = NULL;
-    }
-    free(filler);
-    return books;
+    unsigned long long period_ns = fake.config.period_ns;
+    int r = totals_only
+                ? asprintf(&books, "{\"period_ns\":%llu,\"total\":{}}", period_ns)
+                : asprintf(&books,
+                           "{\"period_ns\":%llu,\"cpus\":[],\"events\":[{\"cpus\":[\"%s\"]}],"
+                           "\"total\":{}}",
+                           period_ns, filler);
+    return r < 0 ? NULL : books;
 }
 
 struct module_cache_counts module_cache_counts(struct module_cache *cache)

@@ -19,7 +19,7 @@ struct fake {
     size_t ready_bytes;
     size_t handed_out_bytes;
     uint64_t worker_restarts;
-    size_t books_bytes; /* length of a filler in the books; 0: none */
+    size_t books_bytes; /* length of a filler in the books of CPUs; 0: none */
     uint64_t unread_samples;
     uint64_t silent_ns;
     /* What a test looks at. */

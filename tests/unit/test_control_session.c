@@ -218,7 +218,8 @@ STORY(reports_the_session_to_everybody)
         {"session.age_s", "2"},
         {"session.config.sample_period_ns", "1002001"},
         {"session.config.unwind", "\"auto\""},
-        {"session.books", "{\"period_ns\":1002001,\"cpus\":[{\"filler\":\"\"}],\"total\":{}}"},
+        {"session.books", "{\"period_ns\":1002001,\"cpus\":[],\"events\":[{\"cpus\":[\"\"]}],"
+                          "\"total\":{}}"},
         {"session.notes", "[]"},
         {"session.buffer_bytes", "4096"},
         {"session.buffer_used_bytes", "12"},

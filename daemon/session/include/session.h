@@ -115,5 +115,6 @@ bool session_is_read(const struct session *session);
 /* For how long its collector has not begun a turn, which it does every 100 ms at the latest. */
 uint64_t session_silent_ns(const struct session *session);
 
-/* The books as they are now, as a JSON object. Returned: free(). NULL when there is no memory. */
-char *session_books(struct session *session);
+/* The books as they are now, as a JSON object; `totals_only`: without those of each CPU. Returned:
+ * free(). NULL when there is no memory. */
+char *session_books(struct session *session, bool totals_only);
