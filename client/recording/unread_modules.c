@@ -27,11 +27,33 @@ void unread_modules_done(struct unread_modules *modules)
 static size_t find(const struct unread_modules *modules, const char *path, size_t path_bytes)
 {
     size_t at = 0;
-    while (at < modules->count && (strncmp(modules->paths[at], path, path_bytes) != 0 ||
-                                   modules->paths[at][path_bytes] != '\0')) {
+    while (at < modules->count && (modules->path_bytes[at] != path_bytes ||
+                                   memcmp(modules->paths[at], path, path_bytes) != 0)) {
         at++;
     }
     return at;
+}
+
+/* Does nothing where there is no room or no memory. */
+static void add(struct unread_modules *modules, const char *path, size_t path_bytes)
+{
+    size_t at = modules->count;
+    char *copy = at < UNREAD_MODULES_MAX ? malloc(path_bytes + 1) : NULL;
+    if (copy != NULL) {
+        memcpy(copy, path, path_bytes);
+        copy[path_bytes] = '\0';
+        modules->paths[at] = copy;
+        modules->path_bytes[at] = path_bytes;
+        modules->count++;
+    }
+}
+
+static void drop(struct unread_modules *modules, size_t at)
+{
+    size_t last = --modules->count;
+    free(modules->paths[at]);
+    modules->paths[at] = modules->paths[last];
+    modules->path_bytes[at] = modules->path_bytes[last];
 }
 
 static void see_module(struct unread_modules *modules, const struct fxt_module *module)
@@ -47,13 +69,9 @@ static void see_module(struct unread_modules *modules, const struct fxt_module *
     }
     size_t at = find(modules, module->name, path_bytes);
     if (is_read && at < modules->count) {
-        free(modules->paths[at]);
-        modules->paths[at] = modules->paths[--modules->count];
+        drop(modules, at);
     } else if (!is_read && at == modules->count) {
-        char *path = at < UNREAD_MODULES_MAX ? strndup(module->name, path_bytes) : NULL;
-        if (path != NULL) {
-            modules->paths[modules->count++] = path;
-        }
+        add(modules, module->name, path_bytes);
     }
 }
 

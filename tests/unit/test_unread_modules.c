@@ -6,12 +6,18 @@
 
 #include <string.h>
 
-static void see_module(struct unread_modules *modules, const char *name, size_t build_id_bytes)
+static void see_bytes(struct unread_modules *modules, const char *name, size_t name_bytes,
+                      size_t build_id_bytes)
 {
     const struct fxt_record record = {
         .kind = FXT_RECORD_MODULE,
-        .module = {.name = name, .name_bytes = strlen(name), .build_id_bytes = build_id_bytes}};
+        .module = {.name = name, .name_bytes = name_bytes, .build_id_bytes = build_id_bytes}};
     unread_modules_see(modules, &record);
+}
+
+static void see_module(struct unread_modules *modules, const char *name, size_t build_id_bytes)
+{
+    see_bytes(modules, name, strlen(name), build_id_bytes);
 }
 
 static void see_names(struct unread_modules *modules, const char *line)
@@ -36,6 +42,24 @@ TEST(keeps_what_never_got_an_identity)
     see_module(&modules, "/bin/bare (inode 801:77)", 0);
     assert_int_equal(modules.count, 1);
     assert_string_equal(modules.paths[0], "/bin/gone");
+    unread_modules_done(&modules);
+}
+
+/* A recording may have any bytes in a name. */
+TEST(compares_all_bytes_of_a_name)
+{
+    static const char names[][13] = {"/bin/a\0one..", "/bin/a\0two.."};
+    struct unread_modules modules = {0};
+    see_bytes(&modules, names[0], sizeof names[0], 0);
+    see_bytes(&modules, names[0], sizeof names[0], 0);
+    see_bytes(&modules, names[1], sizeof names[1], 0);
+    see_module(&modules, "/bin/a", 0);
+    assert_int_equal(modules.count, 3);
+    see_bytes(&modules, names[0], sizeof names[0], 20);
+    see_module(&modules, "/bin/a", 20);
+    assert_int_equal(modules.count, 1);
+    see_bytes(&modules, names[1], sizeof names[1], 20);
+    assert_int_equal(modules.count, 0);
     unread_modules_done(&modules);
 }
 

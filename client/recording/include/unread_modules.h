@@ -15,7 +15,8 @@
 
 /* All zero is empty. More than there is room for are left out. */
 struct unread_modules {
-    char *paths[UNREAD_MODULES_MAX]; /* owned */
+    char *paths[UNREAD_MODULES_MAX]; /* owned; a NUL may be within one, and is behind each */
+    size_t path_bytes[UNREAD_MODULES_MAX];
     size_t count;
     bool has_kernel;      /* stacks of it */
     bool is_kernel_named; /* a function of it has a name */
