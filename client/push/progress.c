@@ -72,6 +72,13 @@ static int parse(const char *path, const char *text, const char *key, struct pro
     return 0;
 }
 
+/* The code of a call that has failed. ESTALE and EBADMSG are kept for what the file says, and EBUSY
+ * for another sender: those of a filesystem become EIO. */
+static int call_error(void)
+{
+    return errno == ESTALE || errno == EBADMSG || errno == EBUSY ? EIO : errno;
+}
+
 int progress_open(const char *path, const char *key, struct progress *ret, struct fault *reterr)
 {
     cleanup_(progress_close) struct progress progress = PROGRESS_NONE;
@@ -82,17 +89,21 @@ int progress_open(const char *path, const char *key, struct progress *ret, struc
     }
     progress.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (progress.fd < 0) {
-        return fault_set(reterr, errno,
+        return fault_set(reterr, call_error(),
                          "%s, where it would be kept what has been sent, cannot be opened: %s; "
                          "name another with --progress",
                          path, strerror(errno));
     }
     if (flock(progress.fd, LOCK_EX | LOCK_NB) < 0) {
-        return fault_set(reterr, EBUSY, "%s: another profctl is sending this recording", path);
+        return errno == EWOULDBLOCK
+                   ? fault_set(reterr, EBUSY, "%s: another profctl is sending this recording", path)
+                   : fault_set(reterr, call_error(),
+                               "%s cannot be locked: %s; name another with --progress", path,
+                               strerror(errno));
     }
     ssize_t bytes = pread(progress.fd, text, FILE_BYTES, 0);
     if (bytes < 0) {
-        return fault_set(reterr, errno, "%s cannot be read: %s", path, strerror(errno));
+        return fault_set(reterr, call_error(), "%s cannot be read: %s", path, strerror(errno));
     }
     text[bytes] = '\0';
     int r = bytes == 0 ? 0 : parse(path, text, key, &progress, reterr);

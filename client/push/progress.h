@@ -30,7 +30,7 @@ struct progress {
 /*
  * Opens the file `path` (NULL: none), or makes it. `key` says what it has to be about. Returned:
  * progress_close(). Returns 0, or with a sentence in `reterr` -ESTALE: it is about something else;
- * -EBUSY: another process has it; another -errno.
+ * -EBADMSG: it is not what is written here; -EBUSY: another process has it; another -errno.
  */
 int progress_open(const char *path, const char *key, struct progress *ret, struct fault *reterr);
 
