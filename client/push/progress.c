@@ -2,7 +2,7 @@
 
 /*
  * The file has one line of numbers and one with the key, and always the same length, so it is
- * written over in its place by one call.
+ * written over in its place, by one call where the filesystem takes it whole.
  */
 #include "progress.h"
 
@@ -126,6 +126,20 @@ bool progress_peek(const char *path, struct progress *ret)
     return scan(text, ret);
 }
 
+/* Writes FILE_BYTES, of which a filesystem that is almost full takes a part. False: errno. */
+static bool write_all(int fd, const char *text)
+{
+    for (size_t done = 0; done < FILE_BYTES;) {
+        ssize_t taken = pwrite(fd, text + done, FILE_BYTES - done, (off_t)done);
+        if (taken <= 0) {
+            errno = taken == 0 ? ENOSPC : errno;
+            return false;
+        }
+        done += (size_t)taken;
+    }
+    return true;
+}
+
 int progress_save(const struct progress *progress, const char *path, struct fault *reterr)
 {
     char text[FILE_BYTES + 1];
@@ -140,8 +154,7 @@ int progress_save(const struct progress *progress, const char *path, struct faul
                  progress->rejected_profiles, progress->sample_max, progress->key);
     memset(text + bytes, ' ', FILE_BYTES - (size_t)bytes);
     text[FILE_BYTES - 1] = '\n';
-    if (pwrite(progress->fd, text, FILE_BYTES, 0) != (ssize_t)FILE_BYTES ||
-        fdatasync(progress->fd) < 0) {
+    if (!write_all(progress->fd, text) || fdatasync(progress->fd) < 0) {
         return fault_set(reterr, errno, "%s cannot be written: %s", path, strerror(errno));
     }
     return 0;
