@@ -224,22 +224,11 @@ static enum push_result send_event(struct sending *sending, const struct profile
     return send_rest(sending, profile, requests, reterr);
 }
 
-/* What it means that a recording cannot be loaded: it is none, or its file cannot be read now. */
+/* What it means that a recording cannot be loaded. These two codes are of its contents alone: it is
+ * none, or has no event that it names. Any other is of its file, which may be read later. */
 static enum push_result result_of(int r)
 {
-    switch (-r) {
-    case ENOMEM:
-    case ENOENT: /* another sender has removed it */
-    case EACCES:
-    case EPERM:
-    case EIO:
-    case EINTR:
-    case EMFILE:
-    case ENFILE:
-        return PUSH_FAILED;
-    default:
-        return PUSH_BROKEN;
-    }
+    return r == -EBADMSG || r == -ESRCH ? PUSH_BROKEN : PUSH_FAILED;
 }
 
 /* Loads the samples of an event (NULL: the clock). Functions without a name are found in the files
@@ -272,7 +261,7 @@ static enum push_result send_events(struct sending *sending, struct fault *reter
     for (size_t i = 1; i < clock->event_count && result == PUSH_SETTLED; i++) {
         cleanup_(profile_freep) struct profile *profile = NULL;
         result = load(sending->path, clock->event_names[i], &profile, reterr);
-        if (result == PUSH_SETTLED && !pusher_is_same(sending->pusher, sending->path)) {
+        if (result != PUSH_FAILED && !pusher_is_same(sending->pusher, sending->path)) {
             (void)fault_set(reterr, ESTALE, "%s has changed while it was sent", sending->path);
             return PUSH_FAILED;
         }

@@ -65,6 +65,13 @@ static int refuse_memory(const struct input *input, struct fault *reterr)
     return fault_set(reterr, ENOMEM, "%s: there is not enough memory", input->name);
 }
 
+/* -EBADMSG is said of what the file has in it, so that of a filesystem becomes -EIO. */
+static int refuse_file(const char *name, const char *what, struct fault *reterr)
+{
+    return fault_set(reterr, errno == EBADMSG ? EIO : errno, "%s cannot be %s: %s", name, what,
+                     strerror(errno));
+}
+
 static int open_file(struct input *input, const char *path, struct fault *reterr)
 {
     struct stat status;
@@ -74,7 +81,7 @@ static int open_file(struct input *input, const char *path, struct fault *reterr
     }
     input->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (input->fd < 0 || fstat(input->fd, &status) < 0) {
-        return fault_set(reterr, errno, "%s cannot be opened: %s", path, strerror(errno));
+        return refuse_file(path, "opened", reterr);
     }
     if (S_ISDIR(status.st_mode)) {
         return fault_set(reterr, EISDIR, "%s is a directory, not a recording", path);
@@ -99,7 +106,7 @@ static int read_stored(struct input *input, uint8_t *into, size_t capacity_bytes
             got = read(input->fd, into, capacity_bytes);
         } while (got < 0 && errno == EINTR);
         if (got < 0) {
-            return fault_set(reterr, errno, "%s cannot be read: %s", input->name, strerror(errno));
+            return refuse_file(input->name, "read", reterr);
         }
     }
     *ret_bytes = (size_t)got;
@@ -171,6 +178,9 @@ static int read_inflated(struct input *input, uint8_t *into, size_t capacity_byt
         int z = inflate(stream, Z_NO_FLUSH);
         input->piece_used_bytes += offered - stream->avail_in;
         input->in_member = z != Z_STREAM_END;
+        if (z == Z_MEM_ERROR) {
+            return refuse_memory(input, reterr);
+        }
         if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR) {
             /* What came before the damage is handed out first; the next call fails at once. */
             return stream->avail_out < capacity_bytes
