@@ -38,6 +38,12 @@ struct sending {
     struct progress progress;
 };
 
+/* Standard input has no name by which it could be read again, or be gone. */
+static bool is_named(const char *path)
+{
+    return strcmp(path, "-") != 0;
+}
+
 static void sending_done(struct sending *sending)
 {
     progress_close(&sending->progress);
@@ -254,7 +260,7 @@ static enum push_result send_events(struct sending *sending, struct fault *reter
     if (result == PUSH_SETTLED && clock->event_count > 1 && !sending->pusher->is_regular) {
         (void)fault_set(reterr, ESPIPE,
                         "%s cannot be read twice, so samples of %s%s are not sent; name a file",
-                        strcmp(sending->path, "-") == 0 ? "standard input" : sending->path,
+                        is_named(sending->path) ? sending->path : "standard input",
                         clock->event_names[1], clock->event_count > 2 ? " and other events" : "");
         return PUSH_LATER;
     }
@@ -299,7 +305,8 @@ static int begin(struct sending *sending, struct fault *reterr)
         (void)unlink(path);
         r = open_progress(sending, key, reterr);
     }
-    if (r == 0 && path != NULL && access(sending->path, F_OK) < 0 && errno == ENOENT) {
+    if (r == 0 && path != NULL && is_named(sending->path) && access(sending->path, F_OK) < 0 &&
+        errno == ENOENT) {
         (void)unlink(path);
         r = fault_set(reterr, ENOENT, "%s is gone: another profctl has sent it", sending->path);
     }
@@ -465,7 +472,8 @@ enum push_result pusher_send(struct pusher *pusher, const char *path, const char
     if (pusher_is_stopped()) {
         return PUSH_LATER;
     }
-    pusher->is_regular = stat(path, &pusher->status) == 0 && S_ISREG(pusher->status.st_mode);
+    pusher->is_regular =
+        is_named(path) && stat(path, &pusher->status) == 0 && S_ISREG(pusher->status.st_mode);
     if (pusher->is_of_folder && !pusher->is_regular) {
         return PUSH_FAILED; /* it is gone, or leads to something that is no file */
     }

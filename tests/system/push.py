@@ -198,6 +198,17 @@ def check_resume():
         complain("a damaged file of progress", said)
     check_store("in two runs", store, 4000)
 
+    # Standard input goes on too, where the same bytes come again.
+    path, store = make(path_of("piped.fxt"), 4000), Store([None, says(403, "no such tenant")])
+    for status, accepted, requests in ((1, 1000, 2), (0, 4000, 3)):
+        with open(path, "rb") as file:
+            done = subprocess.run([PROFCTL, "push", "-", "--to", store.url, "--progress", path_of("piped"), "--json"], stdin=file,
+                                  capture_output=True, text=True)
+        totals = json.loads(done.stdout)
+        expect("standard input in two runs", (done.returncode, totals["accepted_samples"], totals["requests"]),
+               (status, accepted, requests))
+    check_store("standard input in two runs", store, 4000)
+
     # SIGTERM ends it behind the request at hand.
     reached = threading.Event()
 
