@@ -15,6 +15,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "naming_child.h"
 #include "naming_look.h"
 #include "naming_places.h"
 #include "options.h"
@@ -80,6 +81,7 @@ struct naming *naming_free(struct naming *naming)
 {
     if (naming != NULL) {
         naming_places_done(&naming->places);
+        naming_child_reap();
     }
     free(naming);
     return NULL;

@@ -129,6 +129,7 @@ void naming_ask_all(struct naming_question *questions, size_t count, const struc
     struct pollfd waited[NAMING_PROCESSES_MAX];
     uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + wait->answer_ms * NS_PER_MS;
     size_t left = 0;
+    naming_child_reap();
     for (size_t i = 0; i < count; i++) {
         asked[i] = start(&questions[i], wait->listen_ms);
         left += asked[i].fd >= 0;

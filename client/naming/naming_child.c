@@ -2,6 +2,9 @@
 
 /*
  * Begins and ends children that may hang. What they do, and what becomes of it, is others'.
+ *
+ * Bounded: GIVEN_UP_MAX children that were killed and have not ended; of more the ends are not
+ * taken before this process's own.
  */
 #include "naming_child.h"
 
@@ -10,6 +13,12 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define GIVEN_UP_MAX 256
+
+/* Children of this process that were killed, and of which the end was not there yet. */
+static pid_t given_up[GIVEN_UP_MAX];
+static size_t given_up_count;
 
 static int compare(const void *a, const void *b)
 {
@@ -53,5 +62,18 @@ void naming_child_begin(int *kept, size_t kept_count)
 void naming_child_end(pid_t child, bool may_hang)
 {
     (void)kill(child, SIGKILL);
-    (void)waitpid(child, NULL, may_hang ? WNOHANG : 0);
+    if (waitpid(child, NULL, may_hang ? WNOHANG : 0) != child && given_up_count < GIVEN_UP_MAX) {
+        given_up[given_up_count++] = child;
+    }
+}
+
+void naming_child_reap(void)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < given_up_count; i++) {
+        if (waitpid(given_up[i], NULL, WNOHANG) == 0) {
+            given_up[kept++] = given_up[i];
+        }
+    }
+    given_up_count = kept;
 }

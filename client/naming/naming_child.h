@@ -21,5 +21,8 @@
  */
 void naming_child_begin(int *kept, size_t kept_count);
 
-/* Ends the child, and waits for it unless it may hang. */
+/* Kills the child, and waits for its end unless it may hang: then naming_child_reap() does. */
 void naming_child_end(pid_t child, bool may_hang);
+
+/* Takes the ends of children that were not waited for, as far as they have ended. */
+void naming_child_reap(void);

@@ -158,6 +158,23 @@ TEST(waits_for_none_longer_than_it_may)
     remove_map();
 }
 
+/* A child that was killed takes a while to end, so its end is waited for; an earlier test's too. */
+TEST(keeps_no_child_that_was_given_up)
+{
+    struct naming_question question = {.ask = never_answer};
+    siginfo_t died;
+    assert_true(naming_process_open(getpid(), &question.process));
+    naming_ask_all(&question, 1, &(struct naming_wait){.answer_ms = 20});
+    assert_false(question.answer.is_done);
+    while (waitid(P_ALL, 0, &died, WEXITED | WNOWAIT) == 0) {
+        naming_ask_all(NULL, 0, &patient);
+        assert_int_equal(waitpid(died.si_pid, NULL, WNOHANG), -1);
+        assert_int_equal(errno, ECHILD);
+    }
+    naming_process_close(&question.process);
+    remove_map();
+}
+
 static void on_any(int number)
 {
     (void)number;
