@@ -14,6 +14,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int save(const char *path, bool is_gzip, bool leaves_old, save_print_fn *print,
                 void *userdata)
@@ -57,13 +58,19 @@ int save_beside(const char *path, save_print_fn *print, void *userdata)
     return save(path, false, true, print, userdata);
 }
 
+/* What "-" means is open already, perhaps as a file of a shell's `>>`. */
+static bool find_file(const char *path, int standard_fd, struct stat *ret)
+{
+    return (strcmp(path, "-") == 0 ? fstat(standard_fd, ret) : stat(path, ret)) == 0;
+}
+
 bool save_is_input(const char *input_path, const char *output_path)
 {
     struct stat input;
     struct stat output;
-    return strcmp(input_path, "-") != 0 && strcmp(output_path, "-") != 0 &&
-           stat(input_path, &input) == 0 && stat(output_path, &output) == 0 &&
-           S_ISREG(input.st_mode) && input.st_dev == output.st_dev && input.st_ino == output.st_ino;
+    return find_file(input_path, STDIN_FILENO, &input) &&
+           find_file(output_path, STDOUT_FILENO, &output) && S_ISREG(input.st_mode) &&
+           input.st_dev == output.st_dev && input.st_ino == output.st_ino;
 }
 
 bool save_ends_in(const char *path, const char *ending)

@@ -19,7 +19,8 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
  * on standard error. */
 int save_beside(const char *path, save_print_fn *print, void *userdata);
 
-/* Whether the output would take the place of the recording; "-" is neither. */
+/* Whether the output would be written over the recording, or behind it: both are one file. "-" is
+ * standard input, or standard output. */
 bool save_is_input(const char *input_path, const char *output_path);
 
 /* Whether a path's last letters are these. */

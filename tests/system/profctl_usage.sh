@@ -255,6 +255,12 @@ ln -s magic "$WORK/link"
 cp "$WORK/magic" "$WORK/kept"
 expect 2 "link is the recording itself; name another file" export "$WORK/magic" --format folded -o "$WORK/link"
 cmp -s "$WORK/magic" "$WORK/kept" || fail "export has replaced the recording"
+for format in folded speedscope; do # behind itself, as a shell has it opened
+    "$PROFCTL" export "$WORK/magic" --format $format >>"$WORK/magic" 2>"$WORK/err" && fail "export >>: no failure"
+    "$PROFCTL" export - --format $format <"$WORK/magic" >>"$WORK/magic" 2>>"$WORK/err" && fail "export - >>: no failure"
+    [ "$(grep -c 'is the recording itself; name another file' "$WORK/err")" -eq 2 ] || fail "export >>: says '$(cat "$WORK/err")'"
+    cmp -s "$WORK/magic" "$WORK/kept" || fail "export has written behind the recording"
+done
 "$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded.gz" || fail "export -o .gz: status $?"
 gzip -dc "$WORK/folded.gz" | cmp -s - "$WORK/folded" || fail "export -o .gz is not compressed, or something else"
 for path in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
