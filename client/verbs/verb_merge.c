@@ -326,12 +326,15 @@ static int check_inputs(const struct merge_input *inputs, size_t count)
     return EXIT_DONE;
 }
 
-static void complain_inputs(const struct merge_input *inputs, size_t count, unsigned format)
+/* Returns the exit status that the recordings make, however well they are written: of one that is
+ * not whole EXIT_FAILED. */
+static int complain_inputs(const struct merge_input *inputs, size_t count, unsigned format)
 {
+    int status = EXIT_DONE;
     for (size_t i = 0; i < count; i++) {
         if (inputs[i].is_cut) {
-            (void)complain("%s is not whole; it has the samples before byte %" PRIu64,
-                           inputs[i].path, inputs[i].size_bytes);
+            status = complain("%s is not whole; it has the samples before byte %" PRIu64,
+                              inputs[i].path, inputs[i].size_bytes);
         }
         if (format == MERGE_ARCHIVE && !inputs[i].has_packets) {
             (void)complain("%s has no packets, so Perfetto shows no samples of it: it was recorded "
@@ -339,6 +342,7 @@ static void complain_inputs(const struct merge_input *inputs, size_t count, unsi
                            inputs[i].path);
         }
     }
+    return status;
 }
 
 int verb_merge(int argc, char **argv)
@@ -355,7 +359,7 @@ int verb_merge(int argc, char **argv)
     if (merge_inputs_read(request.operands.paths, count, &inputs, &fault) < 0) {
         return complain("%s", fault.text);
     }
-    complain_inputs(inputs, count, request.format);
+    int inputs_status = complain_inputs(inputs, count, request.format);
     status = check_inputs(inputs, count);
     status = status == EXIT_DONE ? write_merged(&request, inputs) : status;
     if (status == EXIT_DONE && request.is_json) {
@@ -364,5 +368,5 @@ int verb_merge(int argc, char **argv)
         print_clocks(strcmp(request.output_path, "-") == 0 ? stderr : stdout, inputs, count);
     }
     merge_inputs_free(inputs, count);
-    return status;
+    return status == EXIT_DONE ? inputs_status : status;
 }
