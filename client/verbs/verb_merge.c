@@ -177,6 +177,25 @@ static int print_merged(FILE *file, void *userdata)
     }
 }
 
+/* Names the events that an export leaves out. */
+static void complain_events(const struct profile *profile)
+{
+    cleanup_(freep) char *names = NULL;
+    size_t names_bytes = 0;
+    FILE *file = profile->event_count > 1 ? open_memstream(&names, &names_bytes) : NULL;
+    if (file == NULL) {
+        return;
+    }
+    for (size_t i = 1; i < profile->event_count; i++) {
+        (void)fprintf(file, "%s%s", i == 1 ? "" : ", ", profile->event_names[i]);
+    }
+    if (fclose(file) == 0) {
+        (void)complain("an export of several recordings has the samples of the clock alone; for "
+                       "those of %s merge to a .fxt file, and export that with --event",
+                       names);
+    }
+}
+
 /* Loads all recordings as one. */
 static int load_merged(struct writing *writing, struct profile **ret)
 {
@@ -211,6 +230,7 @@ static int write_merged(const struct merge_request *request, const struct merge_
         if (profile == NULL) {
             return status;
         }
+        complain_events(profile);
         writing.profile = profile;
     }
     int status = save_file(request->output_path, is_gzip, print_merged, &writing);

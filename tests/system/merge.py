@@ -106,6 +106,20 @@ with tarfile.open(path_of("all.tar")) as archive:
 listed = subprocess.run(["tar", "tf", path_of("all.tar")], capture_output=True, text=True)
 expect("tar", (listed.returncode, listed.stdout.split()), (0, members))
 
+# An export has the clock's samples, and the events that it leaves out are named.
+recording = Recording()
+recording.data(SESSION, {"session": "waits", "host": "early", "created_boot_ns": "0", "created_realtime_ns": str(BEGAN),
+                         "events": [{"event": "cpu-clock"}, {"event": "off-cpu", "unit": "ns"}, {"event": "page-faults"}]})
+recording.event(7, 1, 500, [0x10010])
+recording.write(MAKER, path_of("waits.fxt"))
+for format in "pprof", "otlp", "ndjson":
+    done = merge(path_of("waits.fxt"), paths[1], "-o", path_of("waits.out"), "--format", format)
+    expect(f"{format}: events that are left out", b"for those of off-cpu, page-faults merge to a .fxt file" in done.stderr, True)
+expect("all events", merge(path_of("waits.fxt"), paths[1], "-o", path_of("waits_all.fxt")).stderr, b"")
+kept = subprocess.run([PROFCTL, "export", path_of("waits_all.fxt"), "--format", "folded", "--event", "off-cpu"], capture_output=True, check=True)
+expect("the event in a recording", kept.stdout.split()[-1:], [b"500"])
+expect("one event", merge(*paths, "-o", path_of("one.pb.gz")).stderr, b"")
+
 # Of a recording that is cut off what is whole; others are refused by name.
 content = open(paths[0], "rb").read()
 with open(path_of("cut.fxt"), "wb") as file:
