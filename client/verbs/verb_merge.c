@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define RECORDINGS_MAX ((size_t)1024)
@@ -60,9 +61,6 @@ static int take_operand(const struct command_line *line, const struct verb_optio
     (void)option;
     if (operands->count == RECORDINGS_MAX) {
         return options_refuse(line, "more than %zu recordings are too many", RECORDINGS_MAX);
-    }
-    if (strcmp(value, "-") == 0) {
-        return options_refuse(line, "standard input is read once only; name files");
     }
     operands->paths[operands->count++] = value;
     return EXIT_DONE;
@@ -111,11 +109,25 @@ static unsigned format_of(const char *path)
     return UNSAID;
 }
 
-/* Refuses a file that stands there twice. */
+/* Whether it is there, and is not a file or a folder, which is refused as it is read. */
+static bool is_stream(const char *path)
+{
+    struct stat status;
+    return strcmp(path, "-") == 0 ||
+           (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+}
+
+/* Refuses what can be read once only, and a file that stands there twice. */
 static int check_files(const struct operands *operands)
 {
     size_t first = 0;
     size_t second = 0;
+    for (size_t i = 0; i < operands->count; i++) {
+        if (is_stream(operands->paths[i])) {
+            return options_refuse(&line, "%s: merge reads a recording twice; name a file",
+                                  operands->paths[i]);
+        }
+    }
     int r = input_find_same_file(operands->paths, operands->count, &first, &second);
     if (r < 0) {
         return complain("there is not enough memory");

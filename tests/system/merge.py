@@ -161,13 +161,17 @@ merge(*both, "-o", path_of("parts.fxt"))
 expect("parts of a session", sum(json.loads(line)["table"] == "sample" for line in exported("parts.fxt").splitlines()), 2)
 twice.append(([path_of("parts.fxt"), both[1]], 1, "parts.fxt and {}/part1.fxt have the same samples of a session"))
 
+os.mkfifo(path_of("pipe"))  # without a writer: it is not even opened
 for arguments, status, words in (*(([*names, "-o", path_of("x.tar")], status, words.format(FOLDER)) for names, status, words in twice),
                                  ([path_of("timeless.fxt"), "-o", path_of("x.tar")], 1, "timeless.fxt does not say what time it was"),
                                  ([path_of("text.fxt"), "-o", path_of("x.tar")], 1, "text.fxt"),
                                  ([path_of("all.fxt"), "-o", path_of("x.tar")], 1, "all.fxt has recordings of several hosts"),
                                  ([*paths, "-o", paths[0]], 2, "is one of the recordings"), ([*paths], 2, "name a file with -o"),
                                  ([*paths, "-o", path_of("x")], 2, "the name tells no format"), (["-o", "x.tar"], 2, "name recordings"),
-                                 (["-", "-o", "x.tar"], 2, "standard input"), ([*paths, "-o", "/nowhere/x.tar"], 1, "/nowhere")):
+                                 (["-", "-o", "x.tar"], 2, "-: merge reads a recording twice; name a file"),
+                                 ([path_of("pipe"), "-o", path_of("x.fxt")], 2, "pipe: merge reads a recording twice; name a file"),
+                                 ([FOLDER, "-o", path_of("x.fxt")], 1, "is a directory"),
+                                 ([*paths, "-o", "/nowhere/x.tar"], 1, "/nowhere")):
     done = merge(*arguments, status=status)
     expect(f"{arguments[-1]}: says {words!r}", words in done.stderr.decode(), True)
     expect(f"{arguments[-1]}: leaves nothing", os.path.exists(path_of("x.tar")), False)
