@@ -9,13 +9,13 @@
 
 #include "cleanup.h"
 #include "json_out.h"
+#include "recording.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #define BLOCK_BYTES  ((size_t)512)
 #define PIECE_BYTES  ((size_t)65536)
@@ -165,41 +165,12 @@ int merge_write_archive(const struct merge_input *inputs, size_t count, FILE *fi
     return r;
 }
 
-/* zlib's files; they read what is not compressed as it is. */
-static void close_gzip(gzFile *file)
-{
-    if (*file != NULL) {
-        (void)gzclose_r(*file);
-    }
-}
-
-static int write_records(const struct merge_input *input, FILE *file, struct fault *reterr)
-{
-    cleanup_(close_gzip) gzFile from = gzopen(input->path, "rbe");
-    uint64_t left_bytes = input->size_bytes;
-    char piece[PIECE_BYTES];
-    if (from == NULL) {
-        return fault_set(reterr, errno == 0 ? ENOMEM : errno, "%s cannot be opened: %s",
-                         input->path, strerror(errno == 0 ? ENOMEM : errno));
-    }
-    while (left_bytes > 0) {
-        int got =
-            gzread(from, piece, (unsigned)(left_bytes < sizeof piece ? left_bytes : sizeof piece));
-        if (got <= 0) {
-            return fault_set(reterr, EIO, "%s has become shorter, or cannot be read", input->path);
-        }
-        (void)fwrite(piece, 1, (size_t)got, file);
-        left_bytes -= (uint64_t)got;
-    }
-    return 0;
-}
-
 int merge_write_recording(const struct merge_input *inputs, size_t count, FILE *file,
                           struct fault *reterr)
 {
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++) {
-        r = write_records(&inputs[i], file, reterr);
+        r = input_copy(inputs[i].path, inputs[i].size_bytes, file, reterr);
     }
     return r;
 }

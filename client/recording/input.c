@@ -194,11 +194,10 @@ static int read_inflated(struct input *input, uint8_t *into, size_t capacity_byt
     return 0;
 }
 
-/* Puts more bytes into the feed. `*ret_bytes` is 0 at the input's end. */
-static int fill_feed(struct input *input, size_t *ret_bytes, struct fault *reterr)
+/* Bytes of records. `*ret_bytes` is 0 at the input's end. */
+static int read_plain(struct input *input, uint8_t *into, size_t room, size_t *ret_bytes,
+                      struct fault *reterr)
 {
-    size_t room = 0;
-    uint8_t *into = feed_space(&input->feed, &room);
     if (input->compressed) {
         return read_inflated(input, into, room, ret_bytes, reterr);
     }
@@ -211,6 +210,14 @@ static int fill_feed(struct input *input, size_t *ret_bytes, struct fault *reter
     input->piece_used_bytes += got;
     *ret_bytes = got;
     return 0;
+}
+
+/* Puts more bytes into the feed. `*ret_bytes` is 0 at the input's end. */
+static int fill_feed(struct input *input, size_t *ret_bytes, struct fault *reterr)
+{
+    size_t room = 0;
+    uint8_t *into = feed_space(&input->feed, &room);
+    return read_plain(input, into, room, ret_bytes, reterr);
 }
 
 /* Puts the input's name before what the feed says. */
@@ -266,6 +273,28 @@ int input_read(const char *path, feed_record_fn on_record, void *userdata,
     }
     int r = open_file(input, path, reterr);
     return r < 0 ? r : read_all(input, on_record, userdata, ret, reterr);
+}
+
+int input_copy(const char *path, uint64_t size_bytes, FILE *to, struct fault *reterr)
+{
+    cleanup_(input_freep) struct input *input = input_new(path);
+    if (input == NULL) {
+        return fault_set(reterr, ENOMEM, "%s: there is not enough memory", path);
+    }
+    int r = open_file(input, path, reterr);
+    r = r < 0 ? r : detect_compression(input, reterr);
+    while (r == 0 && size_bytes > 0) {
+        uint8_t bytes[PIECE_BYTES];
+        size_t wanted = size_bytes < sizeof bytes ? (size_t)size_bytes : sizeof bytes;
+        size_t got = 0;
+        r = read_plain(input, bytes, wanted, &got, reterr);
+        if (r == 0 && got == 0) {
+            r = fault_set(reterr, EIO, "%s has become shorter", path);
+        }
+        (void)fwrite(bytes, 1, got, to);
+        size_bytes -= got;
+    }
+    return r;
 }
 
 int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on_record,

@@ -62,7 +62,7 @@ client/dump/*                 common json fxt cli                     | cjson
 client/view/*                 common                                  |
 client/flamegraph/*           common json cli profile                 | cjson zlib
 client/push/*                 common json cli recording profile lines export | cjson curl protobuf zlib
-client/merge/*                common json cli recording fxt              | cjson zlib
+client/merge/*                common json cli recording fxt              | cjson
 client/verbs/*                common json config fxt library cli status recording profile lines doctor attach read record top report diff export dump view flamegraph push merge | cjson
 '
 

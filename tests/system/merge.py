@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What merge.sh says of recordings that are made: merge.py PROFCTL MAKER FOLDER."""
-import collections, gzip, json, os, resource, signal, subprocess, sys, tarfile
+import collections, gzip, json, os, resource, signal, subprocess, sys, tarfile, zlib
 from recording_maker import Recording, SESSION, SYMBOLS, BOOKS
 import export_readers, otlp_store
 
@@ -130,6 +130,14 @@ expect("how far it is apart", b"how far hosts are apart by their own clocks is n
 expect("the same in JSON", json.loads(merge(path_of("cut.fxt"), paths[1], "-o", path_of("cut_told.fxt"), "--json", status=1).stdout)["apart_ns"], None)
 samples = [json.loads(line) for line in exported("cut_all.fxt").splitlines()]
 expect("behind the cut", sum(row["table"] == "sample" and row["host"] == "late" for row in samples), SAMPLES)
+# Of gzip data that is damaged in the middle, behind a place where its decompressor has handed out nothing yet.
+packing = zlib.compressobj(wbits=31)
+with open(path_of("torn.fxt.gz"), "wb") as file:
+    file.write(packing.compress(content[:len(content) // 2]) + packing.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 16)
+done = merge(path_of("torn.fxt.gz"), paths[1], "-o", path_of("torn_all.fxt"), status=1)
+expect(f"gzip data that is damaged: {done.stderr}", b"torn.fxt.gz is not whole; it has the samples before byte" in done.stderr, True)
+hosts = collections.Counter(row["host"] for row in map(json.loads, exported("torn_all.fxt").splitlines()) if row["table"] == "sample")
+expect("before and behind the damage", (0 < hosts["early"] < SAMPLES, hosts["late"]), (True, SAMPLES))
 recording = Recording()
 recording.sample(1, 0x10)
 recording.write(MAKER, path_of("timeless.fxt"))

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Bytes in, in pieces cut anywhere; records out. Holds no more than the record that is not whole
@@ -71,6 +72,13 @@ int input_read(const char *path, feed_record_fn on_record, void *userdata,
 /* The same for bytes in memory (borrowed, any alignment, not compressed). */
 int input_read_memory(const uint8_t *bytes, size_t size_bytes, feed_record_fn on_record,
                       void *userdata, struct input_summary *ret, struct fault *reterr);
+
+/*
+ * Writes the first `size_bytes` of a file, uncompressed, as input_read() has counted them: also of
+ * one that is damaged behind them. Errors of `to` (borrowed) are the caller's to find. Returns 0,
+ * or -errno with a sentence in `reterr` that begins with the path.
+ */
+int input_copy(const char *path, uint64_t size_bytes, FILE *to, struct fault *reterr);
 
 /* Whether a file begins as a recording does; what is no regular file does not. */
 bool input_is_recording(const char *path);
