@@ -58,6 +58,12 @@ int save_beside(const char *path, save_print_fn *print, void *userdata)
     return save(path, false, true, print, userdata);
 }
 
+bool save_flush(FILE *file)
+{
+    bool is_lost = ferror(file) != 0;
+    return fflush(file) == 0 && !is_lost;
+}
+
 /* What "-" means is open already, perhaps as a file of a shell's `>>`. */
 static bool find_file(const char *path, int standard_fd, struct stat *ret)
 {

@@ -19,6 +19,10 @@ int save_file(const char *path, bool is_gzip, save_print_fn *print, void *userda
  * on standard error. */
 int save_beside(const char *path, save_print_fn *print, void *userdata);
 
+/* Writes out what a stream has buffered. Returns whether all that was ever printed to it is in its
+ * file: an earlier write may have failed too, and the last then has nothing left to fail at. */
+bool save_flush(FILE *file);
+
 /* Whether the output would be written over the recording, or behind it: both are one file. "-" is
  * standard input, or standard output. */
 bool save_is_input(const char *input_path, const char *output_path);

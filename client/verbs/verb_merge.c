@@ -220,8 +220,7 @@ static int load_merged(struct writing *writing, struct profile **ret)
     if (merge_write_recording(writing->inputs, writing->count, file, &writing->fault) < 0) {
         return complain("%s", writing->fault.text);
     }
-    bool is_lost = ferror(file) != 0; /* which the last flush need not find */
-    if (fflush(file) != 0 || is_lost) {
+    if (!save_flush(file)) {
         return complain("the recordings together cannot be written to a temporary file in " P_tmpdir
                         "; is there room for them?");
     }

@@ -10,6 +10,7 @@
 #include "load.h"
 #include "options.h"
 #include "page_source.h"
+#include "save.h"
 #include "select_options.h"
 #include "verbs.h"
 #include "view.h"
@@ -83,6 +84,10 @@ static int serve(const struct shown *shown, const struct view_request *request)
     }
     if (print_for_viewer(file, shown, request) < 0) {
         return complain("%s: there is not enough memory", request->path);
+    }
+    if (!save_flush(file)) {
+        return complain("the converted recording cannot be written to a temporary file in " P_tmpdir
+                        "; is there room for it?");
     }
     if (view_server_new(&view_viewers[request->viewer], &server, &fault) < 0) {
         return complain("%s", fault.text);

@@ -307,8 +307,9 @@ static int run_once(struct view_server *server)
 int view_server_run(struct view_server *server, FILE *file, bool is_once, struct fault *reterr)
 {
     struct stat status;
-    if (fflush(file) != 0 || fstat(fileno(file), &status) < 0) {
-        return fault_set(reterr, errno, "cannot write the converted profile: %s", strerror(errno));
+    if (fstat(fileno(file), &status) < 0) {
+        return fault_set(reterr, errno, "cannot look at the converted profile: %s",
+                         strerror(errno));
     }
     server->file_fd = fileno(file);
     server->file_bytes = status.st_size;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What view.sh says: view.py PROFCTL MAKER FOLDER."""
-import http.client, os, re, signal, socket, subprocess, sys
+import http.client, os, re, resource, signal, socket, subprocess, sys
 from urllib.parse import unquote, urlsplit
 from recording_maker import Recording, SESSION, SYMBOLS
 
@@ -14,12 +14,12 @@ def expect(is_so, text):
         print(f"FAIL: {text}")
 
 
-def make(maker, path):
+def make(maker, path, function="f"):
     recording = Recording()
     recording.name(100, 0, "app")
     recording.name(100, 100, "app")
     recording.module(100, 1, "/opt/app", "0badcafe00", 0x10000, 0x10000)
-    recording.data(SYMBOLS, {"build_id": "0badcafe00", "module": "/opt/app", "start": "0x0", "size": 256, "name": "f"})
+    recording.data(SYMBOLS, {"build_id": "0badcafe00", "module": "/opt/app", "start": "0x0", "size": 256, "name": function})
     for _ in range(1000):
         recording.stack(100, [0x10010])
     recording.write(maker, path)
@@ -122,6 +122,27 @@ def judge_hang(profctl, maker, folder):
         expect(first == f"profctl: {path}: has no sample of the clock; {said}\n", f"{viewer}: of what hangs says {first!r}")
 
 
+def judge_room(profctl, maker, folder):
+    """The temporary file has no room for the last page but one byte, behind which nothing is left that a flush could fail to write."""
+    path = os.path.join(folder, "room.fxt")
+    exported = lambda: len(subprocess.run([profctl, "export", path, "--format", "speedscope"], capture_output=True, check=True).stdout)
+    make(maker, path)
+    make(maker, path, "f" * (1 + (1 - exported()) % 4096))
+    size_bytes = exported()
+    expect(size_bytes % 4096 == 1 and size_bytes > 8192, f"without room: has {size_bytes} bytes")
+
+    def leave_little_room():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes - 4097, size_bytes - 4097))
+
+    process = subprocess.Popen([profctl, "view", path, "--in", "speedscope"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=leave_little_room)
+    url = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    expect(url == "" and process.returncode == 1 and "cannot be written to a temporary file" in said, f"without room: serves {url!r}, says {said!r}")
+
+
 def main():
     profctl, maker, folder = sys.argv[1:]
     recording = os.path.join(folder, "a.fxt")
@@ -132,6 +153,7 @@ def main():
     judge_once(profctl, recording)
     judge_page(profctl, recording, folder)
     judge_hang(profctl, maker, folder)
+    judge_room(profctl, maker, folder)
     view = View(profctl, recording)
     expect(view.end(signal.SIGTERM) == 0, "SIGTERM is a failure")
     # The only port that Perfetto's pages may ask is in use, by this test or by another.

@@ -38,7 +38,7 @@ const char *view_server_url(const struct view_server *server);
 
 /*
  * Answers requests until SIGINT or SIGTERM comes; with `is_once` also until the whole file was sent
- * once. `file` is borrowed, and written and at its end. Returns 0, or -errno with a sentence in
+ * once. `file` is borrowed, and all of it is written out. Returns 0, or -errno with a sentence in
  * `reterr`.
  */
 int view_server_run(struct view_server *server, FILE *file, bool is_once, struct fault *reterr);
