@@ -2,10 +2,11 @@
 
 /*
  * Writes an output file. The bytes go to a file beside it (`temporary_path` is set), which is
- * renamed at the end, or directly to a pipe or device. A symbolic link is followed to its file, so
- * it stays a link. Recordings show what a machine runs, so only the owner can read a new file; a
- * file of the caller's own that is replaced keeps its mode. On request, the replaced file stays as
- * PATH.old: the two files exchange their names first, so PATH never goes missing.
+ * renamed at the end, or directly to a pipe or device. A symbolic link is followed to its file, or
+ * to where that would be, so it stays a link. Recordings show what a machine runs, so only the
+ * owner can read a new file; a file of the caller's own that is replaced keeps its mode. On
+ * request, the replaced file stays as PATH.old: the two files exchange their names first, so PATH
+ * never goes missing.
  *
  * With a tag the file beside has a name that a later run finds, and that says how much of it counts
  * (partial.h). A compressed one is a gzip member from mark to mark.
@@ -19,6 +20,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -26,6 +28,7 @@
 #define DEFLATE_PIECE_BYTES ((size_t)65536)
 #define STREAM_BYTES        ((size_t)65536)
 #define COMPARED_BYTES      ((size_t)16384) /* at once */
+#define LINKS_MAX           40              /* behind one another, as for the kernel */
 
 /* Of zlib: takes half of the time of its default level or less, for 2 to 9 % more bytes. */
 #define LEVEL 4
@@ -193,6 +196,43 @@ static int open_beside(struct output *output, mode_t mode, struct fault *reterr)
     return 0;
 }
 
+/* The file that a link at `path` names. Returned: free(). NULL when there is no memory. */
+static char *linked_path(const char *path, const char *target)
+{
+    const char *slash = strrchr(path, '/');
+    char *linked = NULL;
+    if (target[0] == '/' || slash == NULL) {
+        return strdup(target);
+    }
+    return asprintf(&linked, "%.*s/%s", (int)(slash - path), path, target) < 0 ? NULL : linked;
+}
+
+/* Where a file is, or would be, behind all links. Returned: free(). NULL with errno. */
+static char *real_path(const char *path)
+{
+    char target[PATH_MAX];
+    cleanup_(freep) char *at = realpath(path, NULL);
+    if (at != NULL) {
+        return take_ptr(at);
+    }
+    if (errno != ENOENT && errno != ELOOP) {
+        return strdup(path); /* the kernel does not follow it either */
+    }
+    at = strdup(path);
+    for (int i = 0; i < LINKS_MAX && at != NULL; i++) {
+        ssize_t bytes = readlink(at, target, sizeof target - 1);
+        if (bytes < 0) {
+            return take_ptr(at);
+        }
+        target[bytes] = '\0';
+        char *linked = linked_path(at, target);
+        free(at);
+        at = linked;
+    }
+    errno = at == NULL ? ENOMEM : ELOOP;
+    return NULL;
+}
+
 static int open_path(struct output *output, const char *path, struct fault *reterr)
 {
     struct stat status;
@@ -203,7 +243,7 @@ static int open_path(struct output *output, const char *path, struct fault *rete
     }
     bool exists = stat(path, &status) == 0;
     bool is_file = exists && S_ISREG(status.st_mode);
-    output->path = is_file ? realpath(path, NULL) : strdup(path);
+    output->path = is_file || !exists ? real_path(path) : strdup(path);
     if (output->path == NULL) {
         return refuse_create(path, errno, reterr);
     }
@@ -631,9 +671,9 @@ bool output_has_copy(const struct output *output)
 bool output_is_left(const char *path, const char *tag)
 {
     struct partial partial;
-    cleanup_(freep) char *real = realpath(path, NULL);
+    cleanup_(freep) char *real = real_path(path);
     cleanup_(freep) char *name = NULL;
-    return partial_find(real == NULL ? path : real, tag, &partial, &name) == 0 && partial.mark > 0;
+    return real != NULL && partial_find(real, tag, &partial, &name) == 0 && partial.mark > 0;
 }
 
 void output_discard(struct output *output)

@@ -281,6 +281,59 @@ TEST_WITH(replaces_what_a_link_means_and_keeps_its_mode, make_folder, NULL)
     assert_int_equal(remove_folder(), 2);
 }
 
+TEST_WITH(makes_the_file_that_a_link_means, make_folder, NULL)
+{
+    char target[128];
+    char other[128];
+    (void)in_folder("a", target);
+    assert_int_equal(symlink("a", in_folder("second", other)), 0);
+    assert_int_equal(symlink(other, in_folder("first", path)), 0);
+    struct output *output = begin("first", "new");
+    assert_memory_equal(output_temporary_name(output), target, strlen(target));
+    finish(output);
+    assert_content(target, "new");
+    assert_true(S_ISLNK(mode_of(path)) && S_ISLNK(mode_of(other)));
+    assert_int_equal(remove_folder(), 3);
+}
+
+TEST_WITH(goes_on_with_the_file_that_a_link_means, make_folder, NULL)
+{
+    struct output *output = NULL;
+    uint64_t mark = 0;
+    assert_int_equal(symlink("a", in_folder("link", path)), 0);
+    assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+    assert_int_equal(output_write(output, "hello", 5, NULL), 0);
+    assert_int_equal(output_mark(output, 5, NULL), 0);
+    (void)output_free(output);
+    assert_true(output_is_left(path, "tag"));
+    assert_int_equal(output_resume(path, "tag", &output, &mark, NULL), 0);
+    assert_int_equal(mark, 5);
+    finish(output);
+    assert_true(S_ISLNK(mode_of(path)));
+    assert_content(in_folder("a", path), "hello");
+    assert_int_equal(remove_folder(), 2);
+}
+
+TEST_WITH(refuses_links_that_lead_nowhere, make_folder, NULL)
+{
+    static const struct {
+        const char *target;
+        int code;
+        const char *said;
+    } cases[] = {{"link", ELOOP, "Too many levels of symbolic links; name another file"},
+                 {"missing/a", ENOENT, "missing/a cannot be written: No such file or directory"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct output *output = NULL;
+        struct fault fault = {0};
+        assert_int_equal(symlink(cases[i].target, in_folder("link", path)), 0);
+        assert_int_equal(output_open(path, &output, &fault), -cases[i].code);
+        assert_contains(fault.text, cases[i].said);
+        assert_true(S_ISLNK(mode_of(path)));
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(remove_folder(), 0);
+}
+
 TEST_WITH(keeps_what_it_has_under_a_name_that_it_tells, make_folder, NULL)
 {
     char kept[128];
