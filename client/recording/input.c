@@ -2,7 +2,8 @@
 
 /*
  * Reads bytes from a descriptor or memory, through zlib where they are compressed. Several gzip
- * members in a row are one stream, as for gzip itself. The feed interprets the bytes.
+ * members in a row are one stream, and zeros behind the last are ignored, as gzip itself does; a
+ * tape or a disk image pads with them. The feed interprets the bytes.
  */
 #include "recording.h"
 
@@ -23,7 +24,8 @@ struct input {
     const uint8_t *rest;
     size_t rest_bytes;
     bool compressed;
-    bool in_member; /* of a gzip stream: its end has not been seen */
+    bool in_member;  /* of a gzip stream: its end has not been seen */
+    bool in_padding; /* zeros behind a member were seen */
     z_stream inflate;
     uint8_t piece[PIECE_BYTES];
     size_t piece_used_bytes;
@@ -152,6 +154,24 @@ static int hand_out(size_t bytes, size_t *ret_bytes)
     return 0;
 }
 
+static int refuse_gzip(const struct input *input, struct fault *reterr)
+{
+    return fault_set(reterr, EBADMSG, "%s is damaged: its gzip data cannot be decompressed",
+                     input->name);
+}
+
+/* Passes over zeros where a member may begin. Returns 0; -EBADMSG: something follows them. */
+static int pass_padding(struct input *input, struct fault *reterr)
+{
+    while (input->piece_used_bytes < input->piece_bytes &&
+           input->piece[input->piece_used_bytes] == 0) {
+        input->piece_used_bytes++;
+        input->in_padding = true;
+    }
+    bool has_more = input->piece_used_bytes < input->piece_bytes;
+    return input->in_padding && has_more ? refuse_gzip(input, reterr) : 0;
+}
+
 static int read_inflated(struct input *input, uint8_t *into, size_t capacity_bytes,
                          size_t *ret_bytes, struct fault *reterr)
 {
@@ -159,14 +179,16 @@ static int read_inflated(struct input *input, uint8_t *into, size_t capacity_byt
     stream->next_out = into;
     stream->avail_out = (uInt)capacity_bytes;
     while (stream->avail_out == capacity_bytes) {
-        if (input->piece_used_bytes == input->piece_bytes) {
-            int r = refill_piece(input, reterr);
-            if (r < 0) {
-                return r;
-            }
-            if (input->piece_bytes == 0) {
-                break;
-            }
+        int r = input->piece_used_bytes == input->piece_bytes ? refill_piece(input, reterr) : 0;
+        r = r < 0 || input->in_member ? r : pass_padding(input, reterr);
+        if (r < 0) {
+            return r;
+        }
+        if (input->piece_bytes == 0) {
+            break;
+        }
+        if (input->in_padding) {
+            continue;
         }
         if (!input->in_member) {
             (void)inflateReset(stream);
@@ -185,9 +207,7 @@ static int read_inflated(struct input *input, uint8_t *into, size_t capacity_byt
             /* What came before the damage is handed out first; the next call fails at once. */
             return stream->avail_out < capacity_bytes
                        ? hand_out(capacity_bytes - stream->avail_out, ret_bytes)
-                       : fault_set(reterr, EBADMSG,
-                                   "%s is damaged: its gzip data cannot be decompressed",
-                                   input->name);
+                       : refuse_gzip(input, reterr);
         }
     }
     *ret_bytes = capacity_bytes - stream->avail_out;

@@ -449,6 +449,33 @@ TEST(reads_gzip_of_several_members_and_sees_it_cut_or_damaged)
     free(recording);
 }
 
+TEST(ignores_zeros_behind_gzip_data_and_nothing_else)
+{
+    static const struct {
+        size_t zero_bytes;
+        uint8_t last;
+        bool is_damaged;
+    } cases[] = {{1, 0, false},  {511, 0, false},     {200000, 0, false},
+                 {1, 'x', true}, {200000, 'x', true}, {1, 0x1f, true}};
+    static uint8_t bytes[300000];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recording *recording = app_recording();
+        struct profile *profile = NULL;
+        add_sample(recording, 10, 7, COMPLETE, ADDRESSES(0x10000));
+        memset(bytes, 0, sizeof bytes);
+        size_t size_bytes =
+            compress_bytes(recording->memory, recording->writer.used_bytes, bytes, sizeof bytes) +
+            cases[i].zero_bytes;
+        bytes[size_bytes++] = cases[i].last;
+        assert_int_equal(profile_load_memory(bytes, size_bytes, NULL, &profile, NULL), 0);
+        assert_int_equal(profile->input.damaged, cases[i].is_damaged);
+        assert_false(profile->input.truncated);
+        assert_int_equal(profile->sample_count, 1);
+        (void)profile_free(profile);
+        free(recording);
+    }
+}
+
 /* A machine that is up for 104 days has times above 2^53 ns. */
 TEST(knows_the_wall_clock_of_a_machine_that_is_up_for_long)
 {
