@@ -290,8 +290,22 @@ static void widen(struct loss *loss, uint64_t from_ns, uint64_t to_ns)
     loss->to_ns = to_ns > loss->to_ns ? to_ns : loss->to_ns;
 }
 
+/* Counts a record that finds no place in the queue, and adds its time to `loss`. A LOST record
+ * reports others, and is none itself. */
+static void count_unqueued(struct sideband_feed *feed, const struct perf_record *record,
+                           struct loss *loss)
+{
+    if (record->kind == PERF_KIND_LOST) {
+        feed->counters.sideband_lost += record->lost.count;
+        return;
+    }
+    feed->counters.sideband_lost++;
+    widen(loss, record->time_ns, record->time_ns);
+}
+
 /* Queues a record of a ring, and adds to `loss` where one is missing. A LOST record of what was
- * seen when the ring was full says nothing new. */
+ * seen when the ring was full says nothing new. The ring's next gap
+ * begins at this record, queued or not. */
 static void queue_record(struct sideband_feed *feed, size_t cpu_index, const uint8_t *bytes,
                          size_t size_bytes, struct loss *loss)
 {
@@ -302,13 +316,11 @@ static void queue_record(struct sideband_feed *feed, size_t cpu_index, const uin
         widen(loss, *told_ns, clock_ns(CLOCK_BOOTTIME));
         return;
     }
-    if (!sideband_add(feed->sideband, record.time_ns, bytes, size_bytes)) {
-        feed->counters.sideband_lost++;
-        widen(loss, record.time_ns, record.time_ns);
-        return;
-    }
     if (record.kind == PERF_KIND_LOST && !feed->was_full[cpu_index]) {
         widen(loss, *told_ns, record.time_ns);
+    }
+    if (!sideband_add(feed->sideband, record.time_ns, bytes, size_bytes)) {
+        count_unqueued(feed, &record, loss);
     }
     *told_ns = record.time_ns;
     feed->was_full[cpu_index] = false;

@@ -441,3 +441,26 @@ STORY(a_full_ring_has_lost_records_of_any_process)
     (void)drain_held(world->drain, 550 + DRAIN_HELD_NS);
     expect_samples(world, "190 prog a+0x10 ; 550 [unknown] ; ");
 }
+
+/* The queue of the records of all CPUs is full, and finds no place for the LOST of a ring either.
+ */
+STORY(a_loss_is_known_although_the_word_of_it_is_lost)
+{
+    const uint64_t task = pair(PID + 1, PID + 1);
+    put_comm(world, PID + 1, PID + 1, 300, "last");
+    for (size_t count = 1; count < 131072; count++) {
+        PUT(world, 1, SIDEBAND, COMM, 0, task, 0x62, 7, task, 200, 1, 7);
+        if (count % 2048 == 0) {
+            drain_sideband(world->drain, 160);
+        }
+    }
+    drain_sideband(world->drain, 160);
+    assert_false(sideband_feed_take_rescan(drain_feed(world->drain)));
+    put_lost(world, 0, PERF_STREAM_SIDEBAND, 500, 5);
+    PUT_SAMPLES(250, 400, 550);
+    drain_all(world->drain, 560);
+    assert_true(sideband_feed_take_rescan(drain_feed(world->drain)));
+    assert_int_equal(counted(world).sideband_lost, 5);
+    (void)drain_held(world->drain, 550 + DRAIN_HELD_NS);
+    expect_samples(world, "250 prog a+0x10 ; 400 [unknown] ; 550 [unknown] ; ");
+}
