@@ -2,9 +2,10 @@
 
 /*
  * Queues sideband records in the order of time: an arena of record bytes, and an array of entries
- * that point into it. Sorting first drops the records that were taken and moves the others to the
- * arena's start, so only the memory of waiting records is touched. Records of deferred user chains
- * have words of stacks: the arena is in no core dump, and dropped records are wiped.
+ * that point into it. Adding or sorting first drops the records that were taken and moves the
+ * others to the arena's start, so the bounds are on waiting records, and only their memory is
+ * touched. Records of deferred user chains have words of stacks: the arena is in no core dump, and
+ * dropped records are wiped.
  */
 #include "sideband.h"
 
@@ -61,43 +62,11 @@ struct sideband *sideband_free(struct sideband *sideband)
     return NULL;
 }
 
-static bool reserve(struct sideband *sideband, size_t bytes)
-{
-    return sideband->entry_count < ENTRIES_MAX && bytes <= ARENA_BYTES_MAX - sideband->arena_used &&
-           grow_from(sideband->entries, sideband->entry_capacity, sideband->entry_count + 1,
-                     ENTRIES_MIN) == 0;
-}
-
-bool sideband_add(struct sideband *sideband, uint64_t time_ns, const uint8_t *record,
-                  size_t size_bytes)
-{
-    size_t padded = (size_bytes + 7) / 8 * 8;
-    if (!reserve(sideband, padded)) {
-        return false;
-    }
-    memcpy(sideband->arena + sideband->arena_used, record, size_bytes);
-    sideband->entries[sideband->entry_count++] = (struct entry){
-        .time_ns = time_ns,
-        .offset = sideband->arena_used,
-        .size_bytes = size_bytes,
-    };
-    sideband->arena_used += padded;
-    return true;
-}
-
 static int compare_offsets(const void *a, const void *b)
 {
     const struct entry *left = a;
     const struct entry *right = b;
     return (left->offset > right->offset) - (left->offset < right->offset);
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    const struct entry *left = a;
-    const struct entry *right = b;
-    int by_time = (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
-    return by_time != 0 ? by_time : compare_offsets(a, b);
 }
 
 /* Moves the waiting records to the arena's start, in the order of their offsets. */
@@ -120,6 +89,40 @@ static void compact(struct sideband *sideband)
     sideband->arena_used = used;
     sideband->entry_count = count;
     sideband->next = 0;
+}
+
+/* The first record of a round takes the places of those that the round before handed out. */
+static bool reserve(struct sideband *sideband, size_t bytes)
+{
+    compact(sideband);
+    return sideband->entry_count < ENTRIES_MAX && bytes <= ARENA_BYTES_MAX - sideband->arena_used &&
+           grow_from(sideband->entries, sideband->entry_capacity, sideband->entry_count + 1,
+                     ENTRIES_MIN) == 0;
+}
+
+bool sideband_add(struct sideband *sideband, uint64_t time_ns, const uint8_t *record,
+                  size_t size_bytes)
+{
+    size_t padded = (size_bytes + 7) / 8 * 8;
+    if (!reserve(sideband, padded)) {
+        return false;
+    }
+    memcpy(sideband->arena + sideband->arena_used, record, size_bytes);
+    sideband->entries[sideband->entry_count++] = (struct entry){
+        .time_ns = time_ns,
+        .offset = sideband->arena_used,
+        .size_bytes = size_bytes,
+    };
+    sideband->arena_used += padded;
+    return true;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const struct entry *left = a;
+    const struct entry *right = b;
+    int by_time = (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+    return by_time != 0 ? by_time : compare_offsets(a, b);
 }
 
 void sideband_sort(struct sideband *sideband)

@@ -16,14 +16,15 @@ struct sideband;
 struct sideband *sideband_new(void);
 struct sideband *sideband_free(struct sideband *sideband);
 
-/* Copies one record. False, and nothing happens, when there is no room or no memory for it. */
+/* Copies one record. False, and it is not queued, when there is no room or no memory for it beside
+ * those that wait. */
 bool sideband_add(struct sideband *sideband, uint64_t time_ns, const uint8_t *record,
                   size_t size_bytes);
 
 /*
  * Call after the last sideband_add() of a drain, then sideband_next() until it gives NULL: the
  * records up to and with `horizon_ns`, oldest first (equal times in the order in which they were
- * added), each 8-byte aligned and borrowed until the next sideband_sort().
+ * added), each 8-byte aligned and borrowed until the next sideband_add() or sideband_sort().
  */
 void sideband_sort(struct sideband *sideband);
 /* The time of the record that sideband_next() would give, UINT64_MAX without one. */

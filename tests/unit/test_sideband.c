@@ -141,3 +141,45 @@ STORY(refuses_too_many_however_small_they_are)
     assert_true(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
     assert_false(sideband_add(sideband, 1, (const uint8_t *)"12345678", 8));
 }
+
+/* A storm's records are applied in the round that brings them: the next one's find all places free.
+ */
+STORY(what_was_handed_out_takes_no_place_of_what_comes)
+{
+    static const uint8_t record[65536];
+    static const struct {
+        size_t size_bytes, count;
+    } cases[] = {{8, 131072}, {sizeof record, 1024}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        for (uint64_t round = 0; round < 3; round++) {
+            size_t size_bytes = 0;
+            for (size_t added = 0; added < cases[i].count; added++) {
+                assert_true(sideband_add(sideband, round, record, cases[i].size_bytes));
+            }
+            assert_false(sideband_add(sideband, round, record, cases[i].size_bytes));
+            sideband_sort(sideband);
+            for (size_t taken = 0; taken < cases[i].count; taken++) {
+                assert_non_null(sideband_next(sideband, round, &size_bytes));
+            }
+        }
+    }
+}
+
+/* Also when the waiting ones move to make place. */
+STORY(what_waits_keeps_its_order_when_more_is_added)
+{
+    size_t size_bytes = 0;
+    add(sideband, 30, 1);
+    add(sideband, 10, 2);
+    add(sideband, 20, 3);
+    sideband_sort(sideband);
+    expect(sideband, 10, 2);
+    add(sideband, 25, 4);
+    add(sideband, 20, 5);
+    sideband_sort(sideband);
+    expect(sideband, 30, 3);
+    expect(sideband, 30, 5);
+    expect(sideband, 30, 4);
+    expect(sideband, 30, 1);
+    assert_null(sideband_next(sideband, UINT64_MAX, &size_bytes));
+}
