@@ -221,20 +221,23 @@ static bool is_listed(const char *source)
            strcmp(source, "systemd") == 0;
 }
 
-/* Whether a line "passwd: SOURCE..." of the file names a source of users that no file lists. */
+/* Whether a line "passwd: SOURCE..." of the file names a source of users that no file lists. As
+ * glibc reads it, no blank needs to follow the colon. */
 static bool names_other_source(FILE *file)
 {
     static const char blanks[] = " \t\n";
+    static const char database[] = "passwd:";
     char line[LINE_BYTES];
     bool found = false;
     while (!found && fgets(line, sizeof line, file) != NULL) {
-        char *rest = NULL;
         line[strcspn(line, "#")] = '\0';
-        const char *word = strtok_r(line, blanks, &rest);
-        if (word == NULL || strcmp(word, "passwd:") != 0) {
+        char *begin = line + strspn(line, blanks);
+        if (strncmp(begin, database, sizeof database - 1) != 0) {
             continue;
         }
-        while (!found && (word = strtok_r(NULL, blanks, &rest)) != NULL) {
+        char *rest = NULL;
+        const char *word = strtok_r(begin + sizeof database - 1, blanks, &rest);
+        for (; !found && word != NULL; word = strtok_r(NULL, blanks, &rest)) {
             found = !is_listed(word);
         }
     }

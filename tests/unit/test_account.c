@@ -101,6 +101,10 @@ TEST(people_of_a_directory_service_are_accounts_of_their_own)
         {"passwd: files sss\n", 1000009},
         {"# passwd: sss\n passwd:\tcompat [NOTFOUND=return] systemd # sss\ngroup: sss\n", 983040},
         {"group: files\npasswd: ldap files", 1000009},
+        {"passwd:files sss\n", 1000009},
+        {"passwd:sss files\n", 1000009},
+        {"passwd:files\nshadow:sss\n", 983040},
+        {"passwd:\n", 983040},
         {"", 983040},
         {NULL, 983040},
     };
