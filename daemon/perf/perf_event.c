@@ -147,18 +147,23 @@ static int fault_refused(int error, struct fault *reterr)
         perf_machine_number(PERF_PARANOID_PATH, -1));
 }
 
-static int fault_descriptors(int error, struct fault *reterr)
+/* `needed_count` is 0 before the events of a session are known. */
+static int fault_descriptors(int error, size_t needed_count, struct fault *reterr)
 {
     struct rlimit limit = {0};
+    char needed[64] = "";
     (void)getrlimit(RLIMIT_NOFILE, &limit);
-    return fault_set(
-        reterr, error,
-        "no file descriptor is left for the events, three for each CPU: RLIMIT_NOFILE is "
-        "%llu; raise LimitNOFILE= or ulimit -n",
-        (unsigned long long)limit.rlim_cur);
+    if (needed_count > 0) {
+        (void)snprintf(needed, sizeof needed, ", of which each sampled CPU needs %zu",
+                       needed_count);
+    }
+    return fault_set(reterr, error,
+                     "no file descriptor is left for perf events%s: RLIMIT_NOFILE is %llu; raise "
+                     "LimitNOFILE= or ulimit -n",
+                     needed, (unsigned long long)limit.rlim_cur);
 }
 
-int perf_event_fault(int error, struct fault *reterr)
+int perf_event_fault(int error, size_t needed_count, struct fault *reterr)
 {
     switch (error) {
     case EACCES:
@@ -173,7 +178,7 @@ int perf_event_fault(int error, struct fault *reterr)
                          strerror(error));
     case EMFILE:
     case ENFILE:
-        return fault_descriptors(error, reterr);
+        return fault_descriptors(error, needed_count, reterr);
     case EINVAL:
     case E2BIG:
         return fault_set(
@@ -219,11 +224,12 @@ int perf_event_try(uint32_t cpu, const struct event_code *code)
 
 /* Why an event of a session was refused, where that is the event's own fault: the clock, which is
  * opened before, was not. */
-static int event_fault(const struct perf_event *event, int error, struct fault *reterr)
+static int event_fault(const struct perf_event *event, int error, size_t needed_count,
+                       struct fault *reterr)
 {
     const char *why = perf_event_why(error);
     if (event->name[0] == '\0' || why == NULL) {
-        return perf_event_fault(error, reterr);
+        return perf_event_fault(error, needed_count, reterr);
     }
     if (event->leader_name != NULL && (error == EINVAL || error == EOPNOTSUPP)) {
         return fault_set_member(reterr, "events",
@@ -475,15 +481,26 @@ static int map_ring(struct perf_stream *stream, uint64_t data_bytes, uint8_t *bo
     return r < 0 ? fault_map(-r, stream->map_bytes, reterr) : 0;
 }
 
+/* How many events, and so descriptors, a sampled CPU has. */
+static size_t count_needed(const struct perf_event *events, size_t event_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < event_count; i++) {
+        count += events[i].consumer != PERF_CONSUMER_NONE;
+    }
+    return count;
+}
+
 /* Opens an event, and maps its ring where it has one. */
-static int open_stream(const struct perf_event *event, const struct perf_cpu *cpu, uint8_t *bounce,
-                       struct perf_stream *stream, struct fault *reterr)
+static int open_stream(const struct perf_event *event, const struct perf_cpu *cpu,
+                       size_t needed_count, uint8_t *bounce, struct perf_stream *stream,
+                       struct fault *reterr)
 {
     const bool is_follower = event->consumer == PERF_CONSUMER_LEADER;
     stream->fd = open_in_group(&event->attr, cpu->cpu,
                                is_follower ? cpu->streams[perf_event_place(event->leader)].fd : -1);
     if (stream->fd < 0) {
-        return event_fault(event, -stream->fd, reterr);
+        return event_fault(event, -stream->fd, needed_count, reterr);
     }
     return is_follower ? 0 : map_ring(stream, event->ring_bytes, bounce, reterr);
 }
@@ -492,6 +509,7 @@ static int open_stream(const struct perf_event *event, const struct perf_cpu *cp
 int perf_cpu_open(const struct perf_event *events, size_t event_count, bool sampled,
                   uint8_t *bounces, struct perf_cpu *cpu, struct fault *reterr)
 {
+    const size_t needed_count = count_needed(events, event_count);
     int r = 0;
     perf_cpu_init(cpu, cpu->cpu);
     for (size_t i = 0; i < event_count && r == 0; i++) {
@@ -504,7 +522,8 @@ int perf_cpu_open(const struct perf_event *events, size_t event_count, bool samp
             (!sampled && event->consumer != PERF_CONSUMER_SIDEBAND)) {
             continue;
         }
-        r = open_stream(event, cpu, bounces + i * PERF_RING_BOUNCE_BYTES, stream, reterr);
+        r = open_stream(event, cpu, needed_count, bounces + i * PERF_RING_BOUNCE_BYTES, stream,
+                        reterr);
     }
     if (r < 0) {
         perf_cpu_close(cpu);

@@ -55,8 +55,9 @@ int perf_event_try(uint32_t cpu, const struct event_code *code);
 /* As perf_source_why(). */
 const char *perf_event_why(int error);
 
-/* `error` of opening an event, positive, in words. Returns -errno, which may be another. */
-int perf_event_fault(int error, struct fault *reterr);
+/* `error` of opening an event, positive, in words; each sampled CPU needs so many events, 0: not
+ * known. Returns -errno, which may be another. */
+int perf_event_fault(int error, size_t needed_count, struct fault *reterr);
 
 /*
  * Opens a CPU's events, of a list in the order of their places (borrowed for the call), disabled,

@@ -48,7 +48,7 @@ static int probe_cpus(const uint32_t *cpus, size_t count, struct perf_features *
     for (size_t i = 0; i < count && r == -ENODEV; i++) {
         r = perf_event_probe(cpus[i], ret);
     }
-    return r < 0 ? perf_event_fault(-r, reterr) : 0;
+    return r < 0 ? perf_event_fault(-r, 0, reterr) : 0;
 }
 
 int perf_source_probe(struct perf_features *ret, struct fault *reterr)

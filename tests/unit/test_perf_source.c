@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 TEST(no_switches_are_wanted_of_a_source_that_does_not_sample)
@@ -167,4 +168,27 @@ TEST(records_of_a_leader_have_the_words_of_its_group)
     assert_int_equal(perf_source_layout(&source, &other).sample_type, 1);
     source.features.format_lost = false;
     assert_int_equal(perf_source_layout(&source, &leader).read_words, 3 + 3 * 2);
+}
+
+/* The clock, sideband, and the four events of the session: without switches and waits. */
+TEST(says_how_many_descriptors_a_session_needs)
+{
+    struct perf_event events[PLACES] = {0};
+    struct perf_cpu cpu = {0};
+    struct rlimit limit;
+    struct fault fault = {0};
+    list_events(events, 2);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {0, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int r = perf_cpu_open(events, PLACES, true, NULL, &cpu, &fault);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (r != -EMFILE) {
+        skip(); /* this user may open none at all */
+    }
+    assert_string_equal(fault.text, "no file descriptor is left for perf events, of which each "
+                                    "sampled CPU needs 6: RLIMIT_NOFILE is 0; raise LimitNOFILE= "
+                                    "or ulimit -n");
+    (void)perf_event_fault(EMFILE, 0, &fault);
+    assert_non_null(strstr(fault.text, "is left for perf events: RLIMIT_NOFILE is "));
 }
