@@ -416,7 +416,6 @@ static int read_session(struct peer *peer, struct session *session, uint64_t ack
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
-    control_note_read(control);
     begin_segment(control);
     r = session_read(session, ack, control->stream_room_bytes, &chunk, &fault);
     if (r >= 0 && chunk.size_bytes > 0) {
@@ -428,6 +427,7 @@ static int read_session(struct peer *peer, struct session *session, uint64_t ack
     if (r < 0) {
         return reply_fault(peer, r, &fault);
     }
+    control_note_read(control);
     if (chunk.size_bytes == 0) {
         return peer_reply(peer, print_chunk(&chunk), false);
     }

@@ -201,7 +201,8 @@ void control_hold_session(struct control *control, struct peer *peer);
 /* The peer holds it from now on, and the former holder gets the reason: the session outlives both.
  */
 void control_take_session(struct control *control, struct peer *peer, enum peer_loss loss);
-/* The session was read, or begun: the time limit of one that was created attached begins anew. */
+/* A Read of the session succeeded, or it was begun: the time limit of one that was created attached
+ * begins anew. */
 void control_note_read(struct control *control);
 /* The session that the peer holds, whose lease begins anew; NULL: none. */
 struct session *control_use_session(struct peer *peer);

@@ -129,6 +129,22 @@ STORY(gives_the_same_bytes_sixteen_times)
     assert_stream(client, "second", 6);
 }
 
+/* They hand out nothing, so the session is as unread as without them. */
+STORY(refused_reads_do_not_keep_a_session)
+{
+    struct client *client = dial_with("bytes", 5);
+    for (unsigned i = 0; i < 16; i++) {
+        ask(client, CALL("Read"), CHUNK("5", "1", "false"));
+        client->got_fd = close_fd(client->got_fd);
+    }
+    pump_for_ms(LEASE_UNREAD_MS * 9 / 10);
+    assert_non_null(strstr(answer(client, CALL("Read")), "was given these bytes 16 times"));
+    assert_int_equal(session_state(fake.last), SESSION_RUNNING);
+    pump_for_ms(LEASE_UNREAD_MS * 2 / 10);
+    assert_int_equal(session_state(fake.last), SESSION_STOPPING);
+    assert_string_equal(fake.stopped_by, "max_unread");
+}
+
 /* Empties the first chunk, and keeps its stream open. Returns the descriptor. */
 static int take_empty_stream(struct client *client)
 {
