@@ -311,6 +311,7 @@ static void run_round(struct rounds *rounds, unsigned requests, bool sample_ring
     if ((requests & COLLECTOR_RESUME) != 0) {
         start_sampling(rounds, time_ns);
         free(take_ptr(rounds->finishing_json)); /* the recording has not ended after all */
+        trace_resume(trace_of(rounds));
     }
     if ((requests & COLLECTOR_READ_TIMES) != 0) {
         drain_read_times(rounds->drain);

@@ -61,6 +61,7 @@ struct trace {
     uint64_t marked_met_count; /* files that had been met at the last mark */
     uint64_t marked_ns;
     uint64_t marked_boot_ns; /* the same moment, as samples have it */
+    bool is_finished;        /* the open log has the books */
 };
 
 /* A JSON text as a Data blob of one line. */
@@ -409,9 +410,11 @@ void trace_poll(struct trace *trace)
 {
     put_gathered(trace);
     bool written = trace_modules_poll(trace->modules);
-    keep_room(trace, trace_modules_pending(trace->modules) ? LOG_ROOM_NEEDED(trace->log_bytes)
-                                                           : LOG_ROOM_WANTED(trace->log_bytes));
-    keep_shares(trace);
+    if (!trace->is_finished) {
+        keep_room(trace, trace_modules_pending(trace->modules) ? LOG_ROOM_NEEDED(trace->log_bytes)
+                                                               : LOG_ROOM_WANTED(trace->log_bytes));
+        keep_shares(trace);
+    }
     if (show_marked(trace, written)) {
         mark(trace);
         (void)show_marked(trace, written);
@@ -453,8 +456,14 @@ bool trace_finish(struct trace *trace, const char *books_json)
     bool settled = trace_lanes_settle(trace->lanes);
     mark(trace);
     trace_buffer_show(trace->config.buffer);
-    return settled && trace_symbols_flush(trace->symbols) &&
-           write_json(trace, FXT_STRING_BOOKS, books_json);
+    trace->is_finished = settled && trace_symbols_flush(trace->symbols) &&
+                         write_json(trace, FXT_STRING_BOOKS, books_json);
+    return trace->is_finished;
+}
+
+void trace_resume(struct trace *trace)
+{
+    trace->is_finished = false;
 }
 
 void trace_file_gone(struct mapped_file *file, void *userdata)

@@ -126,3 +126,24 @@ STORY(what_is_open_is_closed_with_its_log)
     assert_true(trace_finish(world->trace, "{}"));
     assert_contains(read_all(world), ": 0 user, quality 300\n");
 }
+
+/* A reader skips a closed log that has no samples left, and would not get the books in it. */
+TEST_OF(struct world *world, no_log_begins_behind_the_books, set_up_wide, tear_down)
+{
+    const char *books = "data {\"books\":1}\n";
+    for (int32_t pid = 1000;
+         trace_buffer_has_room(world->buffer, TRACE_LANE_DEFINITIONS, BUFFER_BYTES / 8); pid++) {
+        sample_new(world, 1, pid);
+    }
+    assert_true(trace_finish(world->trace, "{\"books\":1}"));
+    assert_contains(read_shown(world), books);
+    assert_int_equal(trace_buffer_unread_samples(world->buffer), 0);
+    trace_cursor_begin_segment(world->chunks);
+    trace_poll(world->trace);
+    assert_contains(read_shown(world), books);
+    /* What is recorded then has other books. */
+    assert_true(trace_buffer_has_log(world->buffer));
+    trace_resume(world->trace);
+    trace_poll(world->trace);
+    assert_false(trace_buffer_has_log(world->buffer));
+}

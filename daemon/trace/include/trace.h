@@ -111,8 +111,12 @@ bool trace_names_pending(const struct trace *trace);
 void trace_ask_again(struct trace *trace);
 
 /* Closes what is open, and writes the books (a JSON object in one line) and whatever else must not
- * be missing. False: there is no room; call it again. */
+ * be missing. False: there is no room; call it again. Once it is true, trace_poll() opens no other
+ * log until trace_resume(): a later reader would skip the one with the books, if its samples are
+ * acknowledged. */
 bool trace_finish(struct trace *trace, const char *books_json);
+/* Samples follow a trace_finish() after all, and other books. */
+void trace_resume(struct trace *trace);
 
 /* process_table's mapped_file_free_fn; userdata is the trace. */
 void trace_file_gone(struct mapped_file *file, void *userdata);
