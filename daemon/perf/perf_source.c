@@ -2,8 +2,14 @@
 
 /*
  * Opens perf events and maps their rings. Each online CPU gets a dummy event, for sideband. A CPU
- * that is sampled also gets a cpu-clock event, for samples, and another dummy, for switches. Each
- * event has a ring of its own, so that a flood of one kind of records cannot push out another.
+ * that is sampled also gets:
+ * - a cpu-clock event, for samples;
+ * - another dummy, for switches, where the daemon sees all pids;
+ * - a context-switches event, for waits, where the session has them;
+ * - the events that the session chose beside the clock.
+ * Each event has a ring of its own, so that a flood of one kind of records cannot push out another.
+ * Only a follower has none: the samples of its leader have its count.
+ *
  * Invariants: a struct perf_cpu has all its events open and their rings mapped, or none; the table
  * has a place for each CPU of the machine, and no place changes its CPU. Memory that can hold
  * copied stacks (the rings, and the buffers for records that wrap) is in no core dump.

@@ -3,8 +3,8 @@
 
 /*
  * The kernel's side of a session: a sideband event with a ring of its own for every online CPU, and
- * a sampling and a switch event with theirs for those that are sampled. Opens, maps, enables, reads
- * counts, closes; knows no loop and parses nothing.
+ * the other events, most with rings of their own, for those that are sampled. Opens, maps, enables,
+ * reads counts, closes; knows no loop and parses nothing.
  *
  * Two threads use it. What opens, closes, and switches sampling on and off is the main thread's;
  * the rings and the rest of a struct perf_cpu are the collector's, which puts what was opened anew
