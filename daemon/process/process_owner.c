@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The account of a process, for shares. /proc/PID belongs to the effective uid of the process. A
- * process of root may be a program with the set-user-id bit, so its real uid counts. No process can
- * delay either answer.
+ * The account of a process, for shares. The folder /proc/PID belongs to the effective uid of the
+ * process, dumpable or not, though the files in it are root's if it is not. A process of root may
+ * be a program with the set-user-id bit, so its real uid counts. No process can delay either
+ * answer.
  */
 #include "process_owner.h"
 
