@@ -2,11 +2,11 @@
 
 /*
  * Writes an output file. The bytes go to a file beside it (`temporary_path` is set), which is
- * renamed at the end, or directly to a pipe or device. A symbolic link is followed to its file, or
- * to where that would be, so it stays a link. Recordings show what a machine runs, so only the
- * owner can read a new file; a file of the caller's own that is replaced keeps its mode. On
- * request, the replaced file stays as PATH.old: the two files exchange their names first, so PATH
- * never goes missing.
+ * renamed at the end, or directly to a pipe or device. A symbolic link is followed to its file, and
+ * one of the caller's or root's to where that would be, so it stays a link. Recordings show what a
+ * machine runs, so only the owner can read a new file; a file of the caller's own that is replaced
+ * keeps its mode. On request, the replaced file stays as PATH.old: the two files exchange their
+ * names first, so PATH never goes missing.
  *
  * With a tag the file beside has a name that a later run finds, and that says how much of it counts
  * (partial.h). A compressed one is a gzip member from mark to mark.
@@ -207,30 +207,76 @@ static char *linked_path(const char *path, const char *target)
     return asprintf(&linked, "%.*s/%s", (int)(slash - path), path, target) < 0 ? NULL : linked;
 }
 
-/* Where a file is, or would be, behind all links. Returned: free(). NULL with errno. */
-static char *real_path(const char *path)
+/* The same path, or where a link that is there leads, if it is the caller's own or root's: another
+ * user's may have been put there since anybody looked. Returned: free(). NULL with errno;
+ * `*ret_any`: there is such a link. */
+static char *follow_own_link(char *path, bool *ret_any)
 {
+    struct stat status;
     char target[PATH_MAX];
-    cleanup_(freep) char *at = realpath(path, NULL);
-    if (at != NULL) {
+    cleanup_(freep) char *at = path;
+    cleanup_(closep) int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    *ret_any = fd >= 0 && fstat(fd, &status) == 0 && S_ISLNK(status.st_mode) &&
+               (status.st_uid == geteuid() || status.st_uid == 0);
+    if (!*ret_any) {
         return take_ptr(at);
     }
-    if (errno != ENOENT && errno != ELOOP) {
-        return strdup(path); /* the kernel does not follow it either */
+    ssize_t bytes = readlinkat(fd, "", target, sizeof target - 1);
+    if (bytes < 0) {
+        return NULL;
     }
-    at = strdup(path);
-    for (int i = 0; i < LINKS_MAX && at != NULL; i++) {
-        ssize_t bytes = readlink(at, target, sizeof target - 1);
-        if (bytes < 0) {
-            return take_ptr(at);
-        }
-        target[bytes] = '\0';
-        char *linked = linked_path(at, target);
-        free(at);
-        at = linked;
+    target[bytes] = '\0';
+    return linked_path(at, target);
+}
+
+/* Where a file will be that is not there: behind links, where there are some. Returned: free().
+ * NULL with errno. */
+static char *future_path(const char *path)
+{
+    char *at = strdup(path);
+    bool any = true;
+    for (int i = 0; i < LINKS_MAX && any && at != NULL; i++) {
+        at = follow_own_link(at, &any);
     }
-    errno = at == NULL ? ENOMEM : ELOOP;
-    return NULL;
+    if (any && at != NULL) {
+        free(take_ptr(at));
+        errno = ELOOP;
+    }
+    return at;
+}
+
+/* Where a file is that is there. Another one may have taken its place, behind a link that the
+ * kernel would not follow. Returned: free(). NULL with errno. */
+static char *present_path(const char *path, const struct stat *status)
+{
+    struct stat found;
+    cleanup_(freep) char *real = realpath(path, NULL);
+    if (real == NULL) {
+        return NULL;
+    }
+    if (lstat(real, &found) < 0 || found.st_dev != status->st_dev ||
+        found.st_ino != status->st_ino) {
+        errno = ESTALE;
+        return NULL;
+    }
+    return take_ptr(real);
+}
+
+/*
+ * Where the file of a path is, or will be. A link that the kernel does not follow for this user
+ * (fs.protected_symlinks) gives way to the file. Returned: free(). NULL with errno. `*ret_status`
+ * where it `*ret_exists`.
+ */
+static char *real_path(const char *path, struct stat *ret_status, bool *ret_exists)
+{
+    *ret_exists = stat(path, ret_status) == 0;
+    if (*ret_exists) {
+        return S_ISREG(ret_status->st_mode) ? present_path(path, ret_status) : strdup(path);
+    }
+    if (errno == ELOOP) {
+        return NULL;
+    }
+    return errno == ENOENT ? future_path(path) : strdup(path);
 }
 
 static int open_path(struct output *output, const char *path, struct fault *reterr)
@@ -241,16 +287,15 @@ static int open_path(struct output *output, const char *path, struct fault *rete
         output->fd = STDOUT_FILENO;
         return output->path == NULL ? fault_set(reterr, ENOMEM, "there is not enough memory") : 0;
     }
-    bool exists = stat(path, &status) == 0;
-    bool is_file = exists && S_ISREG(status.st_mode);
-    output->path = is_file || !exists ? real_path(path) : strdup(path);
+    bool exists = false;
+    output->path = real_path(path, &status, &exists);
     if (output->path == NULL) {
         return refuse_create(path, errno, reterr);
     }
     if (exists && S_ISDIR(status.st_mode)) {
         return fault_set(reterr, EISDIR, "%s is a directory; name a file with -o", path);
     }
-    if (exists && !is_file) {
+    if (exists && !S_ISREG(status.st_mode)) {
         output->fd = open(path, O_WRONLY | O_CLOEXEC);
         return output->fd < 0 ? refuse_create(path, errno, reterr) : 0;
     }
@@ -671,7 +716,9 @@ bool output_has_copy(const struct output *output)
 bool output_is_left(const char *path, const char *tag)
 {
     struct partial partial;
-    cleanup_(freep) char *real = real_path(path);
+    struct stat status;
+    bool exists = false;
+    cleanup_(freep) char *real = real_path(path, &status, &exists);
     cleanup_(freep) char *name = NULL;
     return real != NULL && partial_find(real, tag, &partial, &name) == 0 && partial.mark > 0;
 }

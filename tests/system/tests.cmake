@@ -142,6 +142,7 @@ counting_test(perf_source_counts) # counts every tick, as the kernel does
 counting_test(known_split) # needs both CPUs, and counts every tick
 counting_test(hostile_clients) # weighs the memory of the daemon, which keeps what it learnt of files of programs that start
 counting_test(doctor) # changes sysctls
+counting_test(planted_links) # changes a sysctl
 counting_test(books) # counts idle ticks, and lowers a sysctl
 counting_test(hostile_map) # takes both CPUs, and no tick of the machine may be lost
 counting_test(hotplug) # takes a CPU offline
