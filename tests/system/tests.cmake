@@ -103,6 +103,7 @@ system_test(service_limits)
 # In this order: those that run in pairs come first, while unit tests and checks take what they leave of the CPUs, and the one
 # that needs hardly any CPU is beside the one that needs most.
 hanging_test(returned_files) # every daemon that looks at its program opens files that hang
+hanging_test(paused_filesystem) # every daemon that looks at its program opens a file that hangs
 lab_test(through_service) # runs deep_stacks, hostile_elf and forged_library again
 hanging_test(stuck_process) # hangs every reader of /proc/PID/maps
 lab_test(service) # needs a share of a CPU
