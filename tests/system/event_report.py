@@ -62,7 +62,8 @@ def main():
     faults = json.loads(run(profctl, "report", path, "--event", "faults", "--json", "-n", "0"))
     assert faults["rows"] == told["rows"], "perf's other name shows another report"
     text = run(profctl, "report", path, "--event", "page-faults")
-    assert f"stand for {told['value']:,} faults." in " ".join(text.split()), text
+    faults_text = "1 fault" if told["value"] == 1 else f"{told['value']:,} faults"
+    assert f"stand for {faults_text}." in " ".join(text.split()), text
     assert "CPU time" not in text and "CPU-seconds" not in text, text
     clock = run(profctl, "report", path, "--json")
     assert clock == run(profctl, "report", path, "--event", "cpu-clock", "--json"), "the clock by its name is another"
