@@ -95,6 +95,12 @@ static int take(struct walk *walk, size_t path_bytes, const struct dirent *entry
     return note(walk, entry->d_ino);
 }
 
+/* A group that has ended has nothing below it. */
+static void note_failure(struct walk *walk, int error)
+{
+    walk->cut = walk->cut || (error != 0 && error != ENOENT && error != ENODEV);
+}
+
 /* Notes what is directly below a group of the list. */
 static int read_group(struct walk *walk, int root_fd, const char *path)
 {
@@ -103,7 +109,7 @@ static int read_group(struct walk *walk, int root_fd, const char *path)
     int fd =
         openat(root_fd, is_root ? "." : path + 1, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        walk->cut = walk->cut || (errno != ENOENT && errno != ENODEV);
+        note_failure(walk, errno);
         return 0;
     }
     DIR *folder = fdopendir(fd); /* which has it then */
@@ -114,8 +120,11 @@ static int read_group(struct walk *walk, int root_fd, const char *path)
     memcpy(walk->path, path, path_bytes);
     const struct dirent *entry = NULL;
     int r = 0;
-    while (r == 0 && !walk->is_full && (entry = readdir(folder)) != NULL) {
+    while (r == 0 && !walk->is_full && (errno = 0, (entry = readdir(folder)) != NULL)) {
         r = take(walk, path_bytes, entry);
+    }
+    if (entry == NULL) {
+        note_failure(walk, errno);
     }
     (void)closedir(folder);
     return r;

@@ -147,12 +147,19 @@ static int read_stat(struct proc_read *scan, int pid_fd, struct proc_stat *ret)
     return scan->line.size == 0 ? -ESRCH : proc_parse_stat(scan->line.bytes, ret);
 }
 
+static bool is_gone(int error)
+{
+    return error == -ENOENT || error == -ESRCH;
+}
+
 static int add_thread(struct proc_read *scan, int pid_fd, int32_t tid, struct process_scan *reading)
 {
     char name[32];
     (void)snprintf(name, sizeof name, "task/%" PRId32 "/comm", tid);
-    if (read_text(pid_fd, name, &scan->line) < 0) {
-        return 0; /* it has exited meanwhile */
+    int r = read_text(pid_fd, name, &scan->line);
+    if (r < 0) { /* it has exited meanwhile, or there is one more than is read */
+        reading->threads_cut = reading->threads_cut || !is_gone(r);
+        return 0;
     }
     if (grow(scan->threads, scan->thread_capacity, reading->thread_count + 1) < 0) {
         return -ENOMEM;
@@ -177,6 +184,23 @@ static DIR *open_folder(int parent_fd, const char *name)
     return folder;
 }
 
+/* The next number among the names of a folder of /proc. False: there is none, or the folder could
+ * not be read on, and `ret_error` is -errno. */
+static bool next_id(DIR *folder, int32_t *ret, int *ret_error)
+{
+    const struct dirent *entry;
+    while (errno = 0, (entry = readdir(folder)) != NULL) {
+        *ret = proc_parse_id(entry->d_name);
+        if (*ret > 0) {
+            return true;
+        }
+    }
+    if (errno != 0) {
+        *ret_error = -errno;
+    }
+    return false;
+}
+
 /* Reads the names of all threads; of a leader that is a zombie only the others live. */
 static int read_threads(struct proc_read *scan, int pid_fd, const struct proc_stat *stat,
                         struct process_scan *reading)
@@ -185,11 +209,10 @@ static int read_threads(struct proc_read *scan, int pid_fd, const struct proc_st
     if (folder == NULL) {
         return -errno;
     }
+    int32_t tid = 0;
     int r = 0;
-    const struct dirent *entry;
-    while (r == 0 && (entry = readdir(folder)) != NULL) {
-        int32_t tid = proc_parse_id(entry->d_name);
-        if (tid <= 0 || (stat->state == 'Z' && tid == reading->pid)) {
+    while (r == 0 && next_id(folder, &tid, &r)) {
+        if (stat->state == 'Z' && tid == reading->pid) {
             continue;
         }
         if (reading->thread_count >= PROC_READ_THREADS_MAX) {
@@ -256,7 +279,7 @@ static void set_paths(struct proc_read *scan, struct process_scan *reading)
     reading->mappings = scan->mappings;
 }
 
-/* Returns 0; -ENOTTY: the kernel answers no queries; -ENOMEM. */
+/* Returns 0; -ENOTTY: the kernel answers no queries; or another -errno. */
 static int query_maps(struct proc_read *scan, int maps_fd, struct process_scan *reading)
 {
     /* It belongs to no memory, but to all processes of 64 bits, and maps has it. */
@@ -277,28 +300,41 @@ static int query_maps(struct proc_read *scan, int maps_fd, struct process_scan *
         reading->mapping_count = 0;
     }
     set_paths(scan, reading);
-    return r == -ENOTTY || r == -ENOMEM ? r : 0;
+    return r == -E2BIG ? 0 : r;
 }
 
-/* A zombie leader has no memory of its own left; the other threads still show it. */
-static int read_maps(struct proc_read *scan, int pid_fd, const struct proc_stat *stat,
-                     struct process_scan *reading)
+/* Asks for the mappings one by one, or reads them as text from a kernel that answers no queries. */
+static int read_maps_file(struct proc_read *scan, int pid_fd, const char *name,
+                          struct process_scan *reading)
 {
-    char name[32] = "maps";
-    if (stat->state == 'Z' && reading->thread_count > 0) {
-        (void)snprintf(name, sizeof name, "task/%" PRId32 "/maps", reading->threads[0].tid);
-    }
     cleanup_(closep) int maps_fd = openat(pid_fd, name, O_RDONLY | O_CLOEXEC);
-    int r = maps_fd < 0 ? 0 : query_maps(scan, maps_fd, reading);
-    if (r != -ENOTTY) {
+    int r = maps_fd < 0 ? -errno : query_maps(scan, maps_fd, reading);
+    if (r == -ENOTTY) {
+        r = read_text(pid_fd, name, &scan->maps);
+        r = r < 0 ? r : parse_maps(scan, reading);
+    }
+    return r;
+}
+
+/* Reads the mappings. A zombie leader has no memory of its own left; the other threads still show
+ * it. What cannot be read is missing, which is not the same as a process without mappings. */
+static int read_maps(struct proc_read *scan, int pid_fd, const struct proc_stat *stat,
+                     struct proc_reading *reading)
+{
+    struct process_scan *process = &reading->scan;
+    char name[32] = "maps";
+    if (stat->state == 'Z' && process->thread_count > 0) {
+        (void)snprintf(name, sizeof name, "task/%" PRId32 "/maps", process->threads[0].tid);
+    }
+    int r = read_maps_file(scan, pid_fd, name, process);
+    if (r == -ENOMEM || r == 0) {
         return r;
     }
-    r = read_text(pid_fd, name, &scan->maps);
-    if (r == -ENOMEM) {
-        return r;
-    }
-    /* Otherwise we may not read it, or it has no memory: a kernel thread, or one that is going. */
-    return r < 0 ? 0 : parse_maps(scan, reading);
+    /* What is going has no memory any more; of a zombie leader it may be that thread alone. */
+    process->mapping_count = 0;
+    process->mappings_missing = !is_gone(r) || stat->state == 'Z';
+    reading->has_failed = !is_gone(r) && r != -EACCES && r != -EPERM;
+    return 0;
 }
 
 /* Reads the uid, and the account that the process is charged to: a program with the set-user-id bit
@@ -321,6 +357,15 @@ static void read_uid(struct proc_read *scan, int pid_fd, struct proc_reading *re
     }
     process->account_known = r == 0;
     process->account = r == 0 ? account_of(uid) : PROCESS_ACCOUNT_UNKNOWN;
+}
+
+/* Without its control groups it is not known whose a process is. */
+static void read_cgroups(struct proc_read *scan, int pid_fd, struct proc_reading *reading)
+{
+    if (read_text(pid_fd, "cgroup", &scan->cgroups) < 0) {
+        scan->cgroups.size = 0;
+        reading->scan.identity_read = false;
+    }
 }
 
 /* The only user of the process: the kernel gives its files to root unless it is dumpable. */
@@ -385,18 +430,20 @@ static int read_parts(struct proc_read *scan, int pid_fd, const struct proc_requ
         r = read_threads(scan, pid_fd, stat, process);
     }
     if (request->part != PROC_PART_MAPPINGS && request->part != PROC_PART_COMMAND &&
-        request->cgroups && read_text(pid_fd, "cgroup", &scan->cgroups) < 0) {
-        scan->cgroups.size = 0;
+        request->cgroups) {
+        read_cgroups(scan, pid_fd, reading);
     }
     if (r < 0 || request->part == PROC_PART_IDENTITY || stat->kernel_thread) {
         return r;
     }
-    process->mappings_missing =
-        !guard->lets(request->pid, process->start_time_ns, process->account, guard->userdata);
-    if (!process->mappings_missing && request->part != PROC_PART_COMMAND) {
-        r = read_maps(scan, pid_fd, stat, process);
+    if (!guard->lets(request->pid, process->start_time_ns, process->account, guard->userdata)) {
+        process->mappings_missing = reading->has_failed = true;
+        return 0;
     }
-    if (r == 0 && !process->mappings_missing && request->part != PROC_PART_MAPPINGS) {
+    if (request->part != PROC_PART_COMMAND) {
+        r = read_maps(scan, pid_fd, stat, reading);
+    }
+    if (r == 0 && request->part != PROC_PART_MAPPINGS) {
         read_command(scan, pid_fd, &request->commands, process);
     }
     return r;
@@ -444,25 +491,16 @@ static int read_pids(struct proc_read *scan, struct proc_reading *reading)
     if (folder == NULL) {
         return -errno;
     }
+    int32_t pid = 0;
     int r = 0;
-    const struct dirent *entry;
-    errno = 0;
-    while (r == 0 && !reading->cut && (entry = readdir(folder)) != NULL) {
-        int32_t pid = proc_parse_id(entry->d_name);
+    while (r == 0 && !reading->cut && next_id(folder, &pid, &r)) {
         reading->cut = reading->pid_count >= PROC_READ_PIDS_MAX;
-        if (pid > 0 && !reading->cut) {
+        if (!reading->cut) {
             r = add_pid(scan, reading, pid);
         }
-        errno = 0;
     }
-    r = r == 0 ? -errno : r;
     (void)closedir(folder);
     return r;
-}
-
-static bool is_gone(int error)
-{
-    return error == ENOENT || error == ESRCH;
 }
 
 static int keep_times(struct proc_read *scan, const struct thread_reading *times,
@@ -485,7 +523,7 @@ static int add_times(struct proc_read *scan, int task_fd, int32_t tid, struct pr
     struct thread_reading times = {.tid = tid, .at_ns = clock_ns(CLOCK_BOOTTIME)};
     ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (size <= 0) { /* it has exited meanwhile, or this kernel counts nothing */
-        reading->has_failed = reading->has_failed || (size < 0 && !is_gone(errno));
+        reading->has_failed = reading->has_failed || (size < 0 && !is_gone(-errno));
         return 0;
     }
     text[size] = '\0';
@@ -506,17 +544,16 @@ static int read_process_times(struct proc_read *scan, int32_t pid, struct proc_r
     struct proc_stat stat = {0};
     const size_t before = reading->time_count;
     cleanup_(closep) int pid_fd = open_process(scan, pid);
-    int r = pid_fd < 0 ? pid_fd : read_stat(scan, pid_fd, &stat);
-    DIR *folder = r < 0 ? NULL : open_folder(pid_fd, "task");
+    int error = pid_fd < 0 ? pid_fd : read_stat(scan, pid_fd, &stat);
+    DIR *folder = error < 0 ? NULL : open_folder(pid_fd, "task");
     if (folder == NULL) {
-        reading->has_failed = reading->has_failed || !is_gone(r < 0 ? -r : errno);
+        reading->has_failed = reading->has_failed || !is_gone(error < 0 ? error : -errno);
         return 0;
     }
-    r = 0;
-    const struct dirent *entry;
-    while (r == 0 && (entry = readdir(folder)) != NULL) {
-        int32_t tid = proc_parse_id(entry->d_name);
-        if (tid <= 0 || (tid == pid && (stat.state == 'Z' || stat.state == 'X'))) {
+    int32_t tid = 0;
+    int r = 0;
+    while (r == 0 && next_id(folder, &tid, &error)) {
+        if (tid == pid && (stat.state == 'Z' || stat.state == 'X')) {
             continue;
         }
         if (reading->time_count - before >= PROC_READ_THREADS_MAX) {
@@ -526,6 +563,7 @@ static int read_process_times(struct proc_read *scan, int32_t pid, struct proc_r
         r = add_times(scan, dirfd(folder), tid, reading);
     }
     (void)closedir(folder);
+    reading->has_failed = reading->has_failed || (error < 0 && !is_gone(error));
     for (size_t i = before; i < reading->time_count; i++) {
         scan->times[i].pid = pid;
     }
@@ -539,11 +577,10 @@ static int read_times(struct proc_read *scan, int32_t from_pid, struct proc_read
     if (folder == NULL) {
         return -errno;
     }
+    int32_t pid = 0;
     int r = 0;
-    const struct dirent *entry;
-    while (r == 0 && reading->next_pid == 0 && (entry = readdir(folder)) != NULL) {
-        int32_t pid = proc_parse_id(entry->d_name);
-        if (pid <= 0 || pid < from_pid) {
+    while (r == 0 && reading->next_pid == 0 && next_id(folder, &pid, &r)) {
+        if (pid < from_pid) {
             continue;
         }
         if (reading->time_count >= PROC_READ_TIMES_FEW) {

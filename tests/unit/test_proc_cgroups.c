@@ -28,6 +28,7 @@ static char hierarchy[64];
 static const char *mounted_at = MOUNTED;
 static long magic;
 static size_t repetitions_left;
+static int folder_errno; /* with which the reading of a folder ends too soon; 0: it does not */
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -64,6 +65,10 @@ struct dirent *__wrap_readdir(DIR *folder)
         return repeated;
     }
     struct dirent *entry = __real_readdir(folder);
+    if (folder_errno != 0) {
+        errno = folder_errno;
+        return NULL;
+    }
     if (entry != NULL && strcmp(entry->d_name, REPEATED) == 0) {
         repeated = entry;
         repetitions_left = REPETITIONS - 1;
@@ -191,6 +196,20 @@ WALK(finds_the_hierarchy_that_samples_are_of)
         assert_int_equal(reading->part, PROC_PART_CGROUPS);
         assert_int_equal(reading->error, rows[i].error);
         assert_int_equal(reading->cgroup_count, rows[i].error == 0 ? 1 : 0);
+    }
+}
+
+WALK(is_cut_where_a_group_is_not_read_to_its_end)
+{
+    static const int errors[] = {EIO, ENOENT, ENODEV}; /* with the last ones it has ended */
+    for (size_t i = 0; i < COUNT_OF(errors); i++) {
+        folder_errno = errors[i];
+        cleanup_(freep) struct proc_reading *reading = proc_cgroups_read(0);
+        folder_errno = 0;
+        assert_non_null(reading);
+        assert_int_equal(reading->error, 0);
+        assert_int_equal(reading->cgroup_count, 1);
+        assert_int_equal(reading->cut, i == 0);
     }
 }
 

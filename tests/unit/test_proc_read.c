@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Readings of this very process and of its children. */
+/*
+ * Readings of this very process and of its children. The linker has this file's ioctl(), openat()
+ * and readdir() called in place of the C library's (--wrap).
+ */
 #include "clock.h"
 #include "prepared_child.h"
 #include "proc_read.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -267,6 +272,101 @@ TEST(reads_a_process_with_very_many_mappings)
     }
     free_all(table, reading);
     assert_int_equal(munmap(pages, (size_t)PAGES * PAGE_BYTES), 0);
+}
+
+/* A file that cannot be opened, by the end of its path, and why. */
+static const char *closed_file = "";
+static int closed_errno;
+int __real_openat(int fd, const char *path, int flags, ...);
+int __wrap_openat(int fd, const char *path, int flags, ...);
+int __wrap_openat(int fd, const char *path, int flags, ...)
+{
+    const size_t bytes = strlen(closed_file);
+    if (bytes > 0 && strlen(path) >= bytes &&
+        strcmp(path + strlen(path) - bytes, closed_file) == 0) {
+        errno = closed_errno;
+        return -1;
+    }
+    return __real_openat(fd, path, flags);
+}
+
+/* Reads a part of this process while one of its files cannot be opened. Returned: free(). */
+static struct proc_reading *read_without(enum proc_part part, const char *file, int error)
+{
+    closed_file = file;
+    closed_errno = error;
+    struct proc_reading *reading = read_whole(part, getpid());
+    closed_file = "";
+    return reading;
+}
+
+/* A process without mappings would end those that the kernel has told of. */
+TEST(tells_mappings_that_it_cannot_read_from_none)
+{
+    static const struct {
+        int error;
+        bool is_missing;
+        bool has_failed;
+    } rows[] = {
+        {EMFILE, true, true},  {ENFILE, true, true}, {EIO, true, true},
+        {EACCES, true, false}, {EPERM, true, false}, /* no right */
+        {ESRCH, false, false},                       /* it is ending */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct proc_reading *reading = read_without(PROC_PART_ALL, "maps", rows[i].error);
+        assert_int_equal(reading->scan.mappings_missing, rows[i].is_missing);
+        assert_int_equal(reading->has_failed, rows[i].has_failed);
+        assert_int_equal(reading->scan.mapping_count, 0);
+        assert_int_equal(reading->scan.thread_count, 1);
+        free(reading);
+    }
+}
+
+TEST(does_not_know_whose_a_process_is_without_its_cgroups)
+{
+    struct proc_reading *reading = read_without(PROC_PART_IDENTITY, "cgroup", EMFILE);
+    assert_false(reading->scan.identity_read);
+    assert_string_equal(reading->cgroups, "");
+    free(reading);
+}
+
+TEST(does_not_know_all_threads_without_the_name_of_one)
+{
+    struct proc_reading *reading = read_without(PROC_PART_ALL, "comm", EMFILE);
+    assert_int_equal(reading->scan.thread_count, 0);
+    assert_true(reading->scan.threads_cut);
+    assert_true(reading->cut);
+    free(reading);
+    reading = read_without(PROC_PART_ALL, "comm", ESRCH); /* it has exited */
+    assert_false(reading->scan.threads_cut);
+    free(reading);
+}
+
+/* With which the reading of a folder ends too soon; 0: it does not. */
+static int folder_errno;
+struct dirent *__real_readdir(DIR *folder);
+struct dirent *__wrap_readdir(DIR *folder);
+struct dirent *__wrap_readdir(DIR *folder)
+{
+    struct dirent *entry = __real_readdir(folder);
+    if (folder_errno != 0) {
+        errno = folder_errno;
+        return NULL;
+    }
+    return entry;
+}
+
+TEST(says_that_a_folder_was_not_read_to_its_end)
+{
+    static const enum proc_part parts[] = {PROC_PART_ALL, PROC_PART_PIDS, PROC_PART_TIMES};
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        const int32_t pid = parts[i] == PROC_PART_ALL ? getpid() : 0;
+        folder_errno = EIO;
+        struct proc_reading *reading = read_part(parts[i], pid, allow);
+        folder_errno = 0;
+        assert_int_equal(reading->error, -EIO);
+        free(reading);
+    }
 }
 
 /* Kernels before 6.11 answer no question for a mapping: there the text is read. */

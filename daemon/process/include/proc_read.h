@@ -45,7 +45,8 @@ struct proc_reading {
      * times. */
     int error;
     bool cut;        /* there was more than is read */
-    bool has_failed; /* of times: some threads that may be there could not be read */
+    bool has_failed; /* something that may be there could not be read: mappings, or times of a
+                      * thread; not mappings that we have no right to read */
     uint32_t uid;
     const char *cgroups; /* the text of /proc/PID/cgroup, or "" */
     const int32_t *pids;
@@ -78,8 +79,8 @@ struct proc_read *proc_read_free(struct proc_read *scan);
 typedef bool (*proc_read_guard_fn)(int32_t pid, uint64_t start_time_ns, uint32_t account,
                                    void *userdata);
 
-/* Returned (proc_reading_free()); NULL when there is no memory. Mappings that we have no right to
- * read are left out. */
+/* Returned (proc_reading_free()); NULL when there is no memory. Mappings that could
+ * not be read are missing: `scan.mappings_missing`. */
 struct proc_reading *proc_read_read(struct proc_read *scan, const struct proc_request *request,
                                     proc_read_guard_fn guard, void *userdata);
 
