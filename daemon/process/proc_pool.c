@@ -44,7 +44,7 @@ _Static_assert(PROC_POOL_THREADS_MAX == THREAD_POOL_SLOTS, "each slot may have a
 /* What a thread has. */
 struct slot {
     struct proc_pool *reader;
-    struct proc_read *scan;      /* owned; NULL: no memory */
+    struct proc_read *scan;      /* owned; NULL: it could not be made yet */
     struct place *place;         /* while busy */
     struct proc_reading *answer; /* while busy; NULL once the slot is given up */
     struct proc_request request;
@@ -299,7 +299,8 @@ static void finish(void *owner, size_t number, bool was_given_up)
         return;
     }
     if (reading != NULL) {
-        reader->counts.counters.proc_unread += reading->cut || reading->scan.mappings_missing;
+        reader->counts.counters.proc_unread +=
+            reading->part != PROC_PART_CGROUPS && (reading->cut || reading->has_failed);
         spent_memory_add(&reader->spent, failed);
     } else {
         reading = failed;
@@ -341,10 +342,13 @@ static void work(void *owner, size_t number)
     struct slot *slot = &((struct proc_pool *)owner)->slots[number];
     if (slot->request.part == PROC_PART_CGROUPS) {
         slot->reading = proc_cgroups_read(slot->request.urgency);
-    } else {
-        slot->reading =
-            slot->scan == NULL ? NULL : proc_read_read(slot->scan, &slot->request, may_read, slot);
+        return;
     }
+    if (slot->scan == NULL) { /* there were no descriptors, or there was no memory */
+        slot->scan = proc_read_new();
+    }
+    slot->reading =
+        slot->scan == NULL ? NULL : proc_read_read(slot->scan, &slot->request, may_read, slot);
 }
 
 static void enter(void *owner, size_t number)
@@ -411,13 +415,19 @@ void proc_pool_read_commands(struct proc_pool *reader, const struct command_righ
     unlock(reader);
 }
 
+/* Whether a reading is of one process, which its pid names. */
+static bool is_of_process(enum proc_part part)
+{
+    return part != PROC_PART_PIDS && part != PROC_PART_CGROUPS && part != PROC_PART_TIMES;
+}
+
 /* Frees all requests and answers, those of lost threads too. */
 static void drop_requests(struct proc_pool *reader)
 {
     thread_pool_look(&reader->pool);
     for (size_t i = 0; i < PROC_POOL_THREADS_MAX; i++) {
         struct proc_reading *request = take_ptr(reader->slots[i].answer);
-        if (request != NULL && reader->pool.slots[i].is_slow) {
+        if (request != NULL && reader->pool.slots[i].is_slow && is_of_process(request->part)) {
             hung_processes_add(request->scan.pid, reader->slots[i].start_time_ns);
         }
         if (request != NULL) {
@@ -505,13 +515,15 @@ static struct proc_reading *give_up(struct proc_pool *reader)
     }
     thread_pool_give_up(&reader->pool, number);
     struct proc_reading *reading = take_ptr(reader->slots[number].answer);
-    hung_processes_add(reading->scan.pid, reader->slots[number].start_time_ns);
+    if (is_of_process(reading->part)) {
+        hung_processes_add(reading->scan.pid, reader->slots[number].start_time_ns);
+    }
+    if (is_of_process(reading->part) && reader->counts.hung_pid == 0) {
+        reader->counts.hung_pid = reading->scan.pid;
+    }
     reading->error = -ETIMEDOUT;
     reading->scan.end_ns = clock_ns(CLOCK_BOOTTIME);
     reader->counts.counters.proc_unread++;
-    if (reader->counts.hung_pid == 0) {
-        reader->counts.hung_pid = reading->scan.pid;
-    }
     return reading;
 }
 

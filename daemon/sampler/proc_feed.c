@@ -505,6 +505,13 @@ static bool tell(struct proc_feed *readings, uint64_t reached_ns)
     return tell_list(readings, &readings->waiting, reached_ns) || any;
 }
 
+/* Whether a process is read again with the next walk: the daemon was short of something. What was
+ * given up is not tried again, and what has another error is gone. */
+static bool was_short(int error)
+{
+    return error == -EBUSY || error == -ENOMEM || error == -EMFILE || error == -ENFILE;
+}
+
 /* Takes a reading of a process. */
 static void take_process(struct proc_feed *readings, struct proc_reading *reading)
 {
@@ -512,11 +519,8 @@ static void take_process(struct proc_feed *readings, struct proc_reading *readin
     bool known = reading->part == PROC_PART_MAPPINGS || reading->part == PROC_PART_COMMAND ||
                  (process != NULL && process->scanned && process->to_ns == TIME_OPEN_NS);
     readings->answered_count += reading->urgency == PROC_LISTED;
-    /* What was given up is not tried again, and what has another error is gone or says so itself.
-     */
     readings->walk_failed =
-        readings->walk_failed || (reading->urgency == PROC_LISTED &&
-                                  (reading->error == -EBUSY || reading->error == -ENOMEM));
+        readings->walk_failed || (reading->urgency == PROC_LISTED && was_short(reading->error));
     judge(readings, reading);
     if (reading->part == PROC_PART_IDENTITY) {
         tell_identity(readings, reading);

@@ -4,6 +4,7 @@
 #include "fake_proc_read.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct proc_read {
@@ -11,15 +12,21 @@ struct proc_read {
 };
 
 static fake_proc_read_fn read_process;
+static atomic_bool is_short;
 
 void fake_proc_read_set(fake_proc_read_fn read)
 {
     read_process = read;
 }
 
+void fake_proc_read_be_short(bool short_now)
+{
+    atomic_store(&is_short, short_now);
+}
+
 struct proc_read *proc_read_new(void)
 {
-    return calloc(1, sizeof(struct proc_read));
+    return atomic_load(&is_short) ? NULL : calloc(1, sizeof(struct proc_read));
 }
 
 struct proc_read *proc_read_free(struct proc_read *scan)

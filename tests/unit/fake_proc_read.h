@@ -12,3 +12,6 @@
 typedef int (*fake_proc_read_fn)(const struct proc_request *request, proc_read_guard_fn guard,
                                  void *guard_userdata, struct proc_reading *reading);
 void fake_proc_read_set(fake_proc_read_fn read);
+
+/* While it is short of memory or descriptors, no reader can be made. */
+void fake_proc_read_be_short(bool short_now);

@@ -224,8 +224,8 @@ STORY(a_walk_that_fails_is_due_again)
         int process_error;
         bool again;
     } cases[] = {
-        {-EBUSY, 0, true},      {-ETIMEDOUT, 0, true}, {0, -EBUSY, true},
-        {0, -ETIMEDOUT, false}, {0, -ESRCH, false},    {0, 0, false},
+        {-EBUSY, 0, true},  {-ETIMEDOUT, 0, true}, {0, -EBUSY, true},  {0, -ETIMEDOUT, false},
+        {0, -ESRCH, false}, {0, 0, false},         {0, -EMFILE, true}, {0, -ENFILE, true},
     };
     fake_proc_set(read_given, &given_error);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

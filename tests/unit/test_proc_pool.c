@@ -55,8 +55,9 @@ static int read_fake(const struct proc_request *request, proc_read_guard_fn guar
     if (pid == SLEEPS_PID) {
         (void)poll(NULL, 0, SHORT_MS);
     }
-    if (request->part != PROC_PART_IDENTITY && !guard(pid, start_time_ns, uid_of(pid), userdata)) {
-        reading->scan.mappings_missing = true;
+    const bool asks = request->part != PROC_PART_IDENTITY && request->part != PROC_PART_TIMES;
+    if (asks && !guard(pid, start_time_ns, uid_of(pid), userdata)) {
+        reading->scan.mappings_missing = reading->has_failed = true;
         return 0;
     }
     while (pid == SPINS_PID && !atomic_load(&spun)) {
@@ -218,6 +219,27 @@ TEST_WITH(gives_up_what_hangs_and_goes_on, set_up_short, tear_down)
     /* But it was whole: they may be tried again. */
     expect(HANGS_FROM, false, 0);
     expect(HANGS_FROM + 2, false, 0);
+}
+
+/* The pid of such a reading says where it begins. */
+TEST_WITH(blames_no_process_for_times_that_hang, set_up_short, tear_down)
+{
+    assert_int_equal(proc_pool_ask(reader, PROC_LISTED, PROC_PART_TIMES, HANGS_FROM), 0);
+    assert_int_equal(answer(HANGS_FROM, false), -ETIMEDOUT);
+    assert_int_equal(proc_pool_counts(reader).hung_pid, 0);
+    assert_int_equal(proc_pool_counts(reader).counters.proc_unread, 1);
+    expect(HANGS_FROM, false, -ETIMEDOUT);
+    assert_int_equal(proc_pool_counts(reader).hung_pid, HANGS_FROM);
+}
+
+TEST_WITH(reads_again_when_a_shortage_is_over, set_up_shipping, tear_down)
+{
+    assert_null(proc_pool_free(reader));
+    fake_proc_read_be_short(true);
+    assert_int_equal(proc_pool_new(false, PROC_POOL_HANG_NS, &reader), 0);
+    expect(7, false, -ENOMEM);
+    fake_proc_read_be_short(false);
+    expect(7, false, 0);
 }
 
 /* Each of them for less than it takes to be given up, one after the other if they may. */

@@ -45,8 +45,8 @@ int proc_pool_new(bool cgroups, uint64_t hang_ns, struct proc_pool **ret);
 void proc_pool_read_commands(struct proc_pool *reader, const struct command_right *right);
 
 /* Requests a part of a process. Returns 0; 1 when the same request waits already (one answer is for
- * both); or -EAGAIN when too many requests wait, or a PROC_PART_COMMAND
- * is of a process that has gone, or that the right does not cover. */
+ * both); or -EAGAIN when too many requests wait, there is no memory, or a PROC_PART_COMMAND is of a
+ * process that has gone, or that the right does not cover. */
 int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc_part part,
                   int32_t pid);
 
@@ -55,7 +55,7 @@ int proc_pool_ask(struct proc_pool *reader, enum proc_urgency urgency, enum proc
 struct proc_reading *proc_pool_next(struct proc_pool *reader);
 
 /* Waits up to 100 ms for threads at work, but not for lost ones. A thread that is still at work
- * then is lost, and its process counts as one that hangs. */
+ * then is lost; if it is slow, its process counts as one that hangs. */
 struct proc_pool *proc_pool_free(struct proc_pool *reader);
 
 struct proc_pool_counts {
