@@ -8,7 +8,6 @@
 #include "save.h"
 
 #include "cleanup.h"
-#include "options.h"
 #include "output.h"
 #include "recording.h"
 
@@ -77,6 +76,14 @@ bool save_is_input(const char *input_path, const char *output_path)
     return find_file(input_path, STDIN_FILENO, &input) &&
            find_file(output_path, STDOUT_FILENO, &output) && S_ISREG(input.st_mode) &&
            input.st_dev == output.st_dev && input.st_ino == output.st_ino;
+}
+
+int save_refuse_input(const struct command_line *line, const char *input_path)
+{
+    return save_is_input(input_path, "-")
+               ? options_refuse(line, "standard output is the recording itself; send it to another "
+                                      "file")
+               : EXIT_DONE;
 }
 
 bool save_ends_in(const char *path, const char *ending)

@@ -3,6 +3,8 @@
 
 /* What a verb makes of a recording, as a file. */
 
+#include "options.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -26,6 +28,9 @@ bool save_flush(FILE *file);
 /* Whether the output would be written over the recording, or behind it: both are one file. "-" is
  * standard input, or standard output. */
 bool save_is_input(const char *input_path, const char *output_path);
+/* Refuses a recording that standard output would be written to, as with `>>` of a shell, for a verb
+ * that prints there alone. Returns EXIT_DONE, or an exit status after a complaint. */
+int save_refuse_input(const struct command_line *line, const char *input_path);
 
 /* Whether a path's last letters are these. */
 bool save_ends_in(const char *path, const char *ending);

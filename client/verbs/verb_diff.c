@@ -286,13 +286,26 @@ static int check_limit(const struct diff_request *request)
                           needed, needed, request->fail_percent);
 }
 
+/* A diff that is printed is written behind none of its recordings. */
+static int check_printed(const struct diff_request *request)
+{
+    const struct operands *operands = &request->operands;
+    if (request->is_opened) {
+        return options_refuse(&line, "--open needs a page: -o diff.html");
+    }
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < operands->count && status == EXIT_DONE; i++) {
+        status = save_refuse_input(&line, operands->paths[i]);
+    }
+    return status;
+}
+
 static int check_page(const struct diff_request *request)
 {
     const char *path = request->output_path;
     const struct operands *operands = &request->operands;
     if (path == NULL) {
-        return request->is_opened ? options_refuse(&line, "--open needs a page: -o diff.html")
-                                  : EXIT_DONE;
+        return check_printed(request);
     }
     if (!save_is_page(path)) {
         return options_refuse(&line, "-o %s does not end in .html", path);

@@ -7,6 +7,7 @@
 #include "dump.h"
 #include "load.h"
 #include "options.h"
+#include "save.h"
 #include "verbs.h"
 
 struct dump_request {
@@ -48,6 +49,10 @@ int verb_dump(int argc, char **argv)
     struct fault fault = {0};
     int status = options_take(&line, argc, argv, &request);
     if (status != OPTIONS_TAKEN) {
+        return status;
+    }
+    status = save_refuse_input(&line, request.path);
+    if (status != EXIT_DONE) {
         return status;
     }
     if (input_read(request.path, request.is_json ? on_record_json : on_record_text, stdout,

@@ -10,6 +10,7 @@
 #include "options.h"
 #include "process_tree.h"
 #include "report.h"
+#include "save.h"
 #include "select_options.h"
 #include "suggest.h"
 #include "thread_table.h"
@@ -524,7 +525,8 @@ int verb_report(int argc, char **argv)
         request.detail = LOAD_LINES;
     }
     if (status == OPTIONS_TAKEN) {
-        status = check_views(&request);
+        status = save_refuse_input(&line, request.path);
+        status = status == EXIT_DONE ? check_views(&request) : status;
         return status != EXIT_DONE   ? status
                : request.has_threads ? print_threads(&request)
                                      : print_report(&request);

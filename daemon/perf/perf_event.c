@@ -152,6 +152,11 @@ static int fault_descriptors(int error, size_t needed_count, struct fault *reter
 {
     struct rlimit limit = {0};
     char needed[64] = "";
+    if (error == ENFILE) {
+        return fault_set(reterr, error,
+                         "this machine has no open file left for perf events: raise the sysctl "
+                         "fs.file-max");
+    }
     (void)getrlimit(RLIMIT_NOFILE, &limit);
     if (needed_count > 0) {
         (void)snprintf(needed, sizeof needed, ", of which each sampled CPU needs %zu",

@@ -261,6 +261,13 @@ for format in folded speedscope; do # behind itself, as a shell has it opened
     [ "$(grep -c 'is the recording itself; name another file' "$WORK/err")" -eq 2 ] || fail "export >>: says '$(cat "$WORK/err")'"
     cmp -s "$WORK/magic" "$WORK/kept" || fail "export has written behind the recording"
 done
+for verb in dump report "report --threads" "diff $WORK/kept"; do
+    # shellcheck disable=SC2086 # a verb and its options
+    "$PROFCTL" $verb "$WORK/magic" >>"$WORK/magic" 2>"$WORK/err" && fail "$verb >>: no failure"
+    grep -q '^profctl: standard output is the recording itself; send it to another file' "$WORK/err" ||
+        fail "$verb >>: says '$(cat "$WORK/err")'"
+    cmp -s "$WORK/magic" "$WORK/kept" || fail "$verb has written behind the recording"
+done
 "$PROFCTL" export "$WORK/magic" --format folded -o "$WORK/folded.gz" || fail "export -o .gz: status $?"
 gzip -dc "$WORK/folded.gz" | cmp -s - "$WORK/folded" || fail "export -o .gz is not compressed, or something else"
 for path in /dev/stdout /dev/fd/1 /proc/self/fd/1; do

@@ -191,4 +191,7 @@ TEST(says_how_many_descriptors_a_session_needs)
                                     "or ulimit -n");
     (void)perf_event_fault(EMFILE, 0, &fault);
     assert_non_null(strstr(fault.text, "is left for perf events: RLIMIT_NOFILE is "));
+    (void)perf_event_fault(ENFILE, 6, &fault);
+    assert_string_equal(fault.text, "this machine has no open file left for perf events: raise the "
+                                    "sysctl fs.file-max");
 }
