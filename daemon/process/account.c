@@ -217,8 +217,16 @@ static void resolve_rest(const struct named_ranges *ranges)
 
 static bool is_listed(const char *source)
 {
-    return source[0] == '[' || strcmp(source, "files") == 0 || strcmp(source, "compat") == 0 ||
+    return strcmp(source, "files") == 0 || strcmp(source, "compat") == 0 ||
            strcmp(source, "systemd") == 0;
+}
+
+/* Blanks each [STATUS=ACTION...], which may follow its source at once and have blanks in it. */
+static void blank_actions(char *text)
+{
+    for (char *open = strchr(text, '['); open != NULL; open = strchr(open, '[')) {
+        memset(open, ' ', strcspn(open, "]") + (strchr(open, ']') != NULL));
+    }
 }
 
 /* Whether a line "passwd: SOURCE..." of the file names a source of users that no file lists. As
@@ -235,6 +243,7 @@ static bool names_other_source(FILE *file)
         if (strncmp(begin, database, sizeof database - 1) != 0) {
             continue;
         }
+        blank_actions(begin);
         char *rest = NULL;
         const char *word = strtok_r(begin + sizeof database - 1, blanks, &rest);
         for (; !found && word != NULL; word = strtok_r(NULL, blanks, &rest)) {
