@@ -6,6 +6,8 @@
 #include "waiting_child.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -132,6 +134,18 @@ TEST(reads_a_command_line_again_that_an_exec_has_not_made_yet)
     end(&world);
 }
 
+/* In a container it may not even with root's rights. */
+static bool can_read_maps(int32_t pid)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/%" PRId32 "/maps", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return fd >= 0;
+}
+
 TEST(a_walk_finds_everybody_and_ends_who_is_gone)
 {
     enum {
@@ -159,7 +173,7 @@ TEST(a_walk_finds_everybody_and_ends_who_is_gone)
             process_table_find(world.processes, alive[i], clock_ns(CLOCK_BOOTTIME));
         assert_non_null(process);
         assert_int_equal(process->to_ns, TIME_OPEN_NS);
-        assert_int_equal(process->scanned, alive[i] != INT32_MAX);
+        assert_int_equal(process->scanned, can_read_maps(alive[i]));
     }
     for (size_t i = 1; i < CHILD_COUNT; i++) {
         const struct process *gone = process_table_find(world.processes, children[i], begin_ns);
