@@ -2,11 +2,11 @@
 
 /*
  * Writes an output file. The bytes go to a file beside it (`temporary_path` is set), which is
- * renamed at the end, or directly to a pipe or device. A symbolic link is followed to its file, and
- * one of the caller's or root's to where that would be, so it stays a link. Recordings show what a
- * machine runs, so only the owner can read a new file; a file of the caller's own that is replaced
- * keeps its mode. On request, the replaced file stays as PATH.old: the two files exchange their
- * names first, so PATH never goes missing.
+ * renamed at the end, or directly to a pipe or device of the caller's or root's. A symbolic link is
+ * followed to its file, and one of the caller's or root's to where that would be, so it stays a
+ * link. Recordings show what a machine runs, so only the owner can read a new file; a file of the
+ * caller's own that is replaced keeps its mode. On request, the replaced file stays as PATH.old:
+ * the two files exchange their names first, so PATH never goes missing.
  *
  * With a tag the file beside has a name that a later run finds, and that says how much of it counts
  * (partial.h). A compressed one is a gzip member from mark to mark.
@@ -279,6 +279,45 @@ static char *real_path(const char *path, struct stat *ret_status, bool *ret_exis
     return errno == ENOENT ? future_path(path) : strdup(path);
 }
 
+/* Whether a path names a descriptor of this process: what is behind it was given by the caller. */
+static bool is_descriptor(const char *path)
+{
+    return strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
+           strncmp(path, "/proc/self/fd/", strlen("/proc/self/fd/")) == 0 ||
+           strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0;
+}
+
+/* Whether what is no regular file is the caller's own or root's, and so is each link before it.
+ * What is written to another user's pipe is that user's to read. */
+static bool is_own_special(const char *path, const struct stat *status)
+{
+    struct stat found;
+    cleanup_(freep) char *real = future_path(path);
+    return (status->st_uid == geteuid() || status->st_uid == 0) && real != NULL &&
+           lstat(real, &found) == 0 && found.st_dev == status->st_dev &&
+           found.st_ino == status->st_ino;
+}
+
+/* Opens a pipe or a device. Nothing has been written when another one is found in its place. */
+static int open_special(struct output *output, const char *path, const struct stat *status,
+                        struct fault *reterr)
+{
+    struct stat opened;
+    if (!is_descriptor(path) && !is_own_special(path, status)) {
+        return fault_set(reterr, EPERM,
+                         "%s is another user's pipe or device, or behind another user's link; name "
+                         "another file with -o",
+                         path);
+    }
+    output->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (output->fd < 0 || fstat(output->fd, &opened) < 0) {
+        return refuse_create(path, errno, reterr);
+    }
+    return opened.st_dev == status->st_dev && opened.st_ino == status->st_ino
+               ? 0
+               : refuse_create(path, ESTALE, reterr);
+}
+
 static int open_path(struct output *output, const char *path, struct fault *reterr)
 {
     struct stat status;
@@ -296,8 +335,7 @@ static int open_path(struct output *output, const char *path, struct fault *rete
         return fault_set(reterr, EISDIR, "%s is a directory; name a file with -o", path);
     }
     if (exists && !S_ISREG(status.st_mode)) {
-        output->fd = open(path, O_WRONLY | O_CLOEXEC);
-        return output->fd < 0 ? refuse_create(path, errno, reterr) : 0;
+        return open_special(output, path, &status, reterr);
     }
     if (exists && access(path, W_OK) < 0) {
         return refuse_create(path, errno, reterr);

@@ -3,7 +3,8 @@
 #
 # A user without rights plants symbolic links in a folder for all users (fs.protected_symlinks is on, as distributions have
 # it) under the name that root's profctl is to write: to a file of root's, to one that is not there yet, and to either in
-# turn with a file of the user's own, hundreds of times a second. The link's place is written, never what it names.
+# turn with a file of the user's own, hundreds of times a second. The link's place is written, never what it names. Pipes
+# of the user's, which the user reads, and a link to one or to a device, get nothing, even where the kernel follows links.
 . "${0%/*}/lib.sh"
 # shellcheck source=tests/system/machine_settings.sh
 . "${0%/*}/machine_settings.sh"
@@ -58,6 +59,33 @@ for ((i = 0; i < 200; i++)); do
     expect_untouched swapped
     rm -f "$WORK/all/swapped"
 done
+
+# A pipe of the user's, which the user reads; a link to one; a link to a device.
+"${user[@]}" mkfifo "$WORK/all/pipe" "$WORK/all/behind" || fail "mkfifo"
+"${user[@]}" ln -s "$WORK/all/behind" "$WORK/all/pipe_link" || fail "ln"
+"${user[@]}" ln -s /dev/null "$WORK/all/device_link" || fail "ln"
+for name in pipe behind; do
+    run_in_background "${user[@]}" timeout 60 dd if="$WORK/all/$name" of="$WORK/all/read_$name" status=none
+done
+echo 0 >$sysctl || fail "$sysctl cannot be set"
+for name in pipe pipe_link device_link; do
+    timeout 30 profctl export "$WORK/magic" --format speedscope -o "$WORK/all/$name" 2>"$WORK/err" &&
+        fail "$name of a user was written"
+    grep -q "$name is another user's pipe or device, or behind another user's link" "$WORK/err" ||
+        fail "$name: says '$(cat "$WORK/err")'"
+done
+echo 1 >$sysctl || fail "$sysctl cannot be set"
+for name in pipe behind; do
+    [ ! -s "$WORK/all/read_$name" ] || fail "the user has read $(wc -c <"$WORK/all/read_$name") bytes of root's export ($name)"
+done
+
+# A pipe and a link to a device of root's own are written.
+mkfifo "$WORK/all/roots_pipe"
+ln -s /dev/null "$WORK/all/roots_link"
+write roots_link || fail "export to a link of root's to a device"
+run_in_background dd if="$WORK/all/roots_pipe" of="$WORK/read" status=none
+write roots_pipe || fail "export to a pipe of root's"
+wait_until 10 test -s "$WORK/read" || fail "nothing came out of root's pipe"
 
 # A link of root's own, onto another folder, stays one.
 mkdir "$WORK/disk"
