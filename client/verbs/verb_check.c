@@ -23,6 +23,7 @@
 
 #define UNCHECKED_BYTES 512
 
+#define KERNEL_STACKS  "kernel_stacks"
 #define MAX_STACK_PATH "/proc/sys/kernel/perf_event_max_stack"
 
 struct check_request {
@@ -72,8 +73,26 @@ static void print_value(const char *member, const char *value)
     text_print_member(stdout, member, value);
 }
 
-/* The values, defaults included, a line each. */
-static int print_values(const char *path, const struct session_config *config, const char *text)
+/* A value, or what a session has where the config does not say and it depends on the verb. */
+static void print_known(const cJSON *value, bool says_kernel)
+{
+    if (strcmp(value->string, KERNEL_STACKS) == 0 && !says_kernel) {
+        print_value(KERNEL_STACKS, "true of record and start, where it is allowed; else false");
+        return;
+    }
+    cleanup_(freep) char *printed = cJSON_PrintUnformatted(value);
+    print_value(value->string, printed == NULL ? "" : printed);
+}
+
+static bool says_kernel_stacks(const char *config_text)
+{
+    cleanup_(json_freep) cJSON *tree = cJSON_Parse(config_text);
+    return cJSON_GetObjectItemCaseSensitive(tree, KERNEL_STACKS) != NULL;
+}
+
+/* The values, defaults included, a line each; `text` has them in JSON. */
+static int print_values(const char *path, const struct session_config *config, const char *text,
+                        bool says_kernel)
 {
     cleanup_(json_freep) cJSON *values = cJSON_Parse(text);
     const cJSON *value = NULL;
@@ -84,8 +103,7 @@ static int print_values(const char *path, const struct session_config *config, c
     (void)fputs(": ok\n", stdout);
     cJSON_ArrayForEach(value, values)
     {
-        cleanup_(freep) char *printed = cJSON_PrintUnformatted(value);
-        print_value(value->string, printed == NULL ? "" : printed);
+        print_known(value, says_kernel);
     }
     if (config->cpus[0] == '\0') {
         print_value("cpus", "all");
@@ -169,7 +187,7 @@ static struct session_limits find_limits(char *unchecked)
 }
 
 static int accept_config(const char *path, bool json, const struct session_config *config,
-                         const char *unchecked)
+                         const char *config_text, const char *unchecked)
 {
     cleanup_(freep) char *text = session_config_print(config);
     struct session_notes notes = config->notes;
@@ -181,7 +199,7 @@ static int accept_config(const char *path, bool json, const struct session_confi
         print_json(path, text, NULL, &notes, unchecked[0] == '\0');
         return EXIT_DONE;
     }
-    int status = print_values(path, config, text);
+    int status = print_values(path, config, text, says_kernel_stacks(config_text));
     if (unchecked[0] != '\0') {
         text_print(stdout, unchecked);
         (void)fputc('\n', stdout);
@@ -210,5 +228,5 @@ int verb_check(int argc, char **argv)
     const struct session_limits limits = find_limits(unchecked);
     return session_config_parse_within(text, text_bytes, false, &limits, &config, &fault) < 0
                ? refuse(request.path, request.is_json, &fault)
-               : accept_config(request.path, request.is_json, &config, unchecked);
+               : accept_config(request.path, request.is_json, &config, text, unchecked);
 }
