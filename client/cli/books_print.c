@@ -595,7 +595,9 @@ static void print_rows(const struct page *page, const cJSON *cpus, const cJSON *
         return;
     }
     print_left_out(page, all_widths, widths);
-    print_columns(page, cpus, total, widths);
+    if (table_width(widths) > LABEL_WIDTH) {
+        print_columns(page, cpus, total, widths);
+    }
 }
 
 void books_print_table(const struct page *page, const char *books_json)

@@ -49,7 +49,7 @@ TEST(prints_a_line_a_cpu_and_a_total)
                    "34 stacks incomplete\n"
                    "2 of them repaired from earlier samples of their threads\n");
     assert_true(prints("{\"truncated_stacks\":1,\"stitched_stacks\":1}",
-                       "\n1 stack incomplete\n"
+                       "1 stack incomplete\n"
                        "1 of them repaired from earlier samples of its thread\n"));
 }
 
@@ -210,6 +210,14 @@ TEST(leaves_columns_of_zeros_out_of_a_page_that_is_too_narrow)
                           "{\"cpus\":[{\"cpu\":0,\"expected\":100,\"received\":90,\"lost\":0,"
                           "\"idle\":10,\"kept\":90,\"dropped\":0}],\"total\":{\"expected\":100,"
                           "\"received\":90,\"lost\":0,\"idle\":10,\"kept\":90,\"dropped\":0}}"));
+}
+
+TEST(prints_no_table_when_all_columns_are_left_out)
+{
+    EXPECT_PRINTED("0 on each CPU:\nexpected, kept\n",
+                   books_print_table(&(struct page){.file = file, .columns = 15},
+                                     "{\"cpus\":[{\"cpu\":0,\"expected\":0,\"kept\":0}],"
+                                     "\"total\":{\"expected\":0,\"kept\":0}}"));
 }
 
 #define WIDE_BOOKS                                                                                 \
