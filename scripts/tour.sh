@@ -134,6 +134,7 @@ E2
     cat <<'E2'
 The interpreter's loop (`_PyEval_EvalFrameDefault`) does, without a call of a function in between: so it is an operator of Python's that
 looks through texts one by one, and no JSON. `words.py` has one such operator, `word not in seen`, and `seen` is a list.
+`set.py` is `words.py` with a set in its place.
 
 E2
     sed 's/seen = \[\]/seen = set()/; s/seen.append/seen.add/' words.py >set.py
@@ -181,7 +182,7 @@ stripped_tools() {
     cat <<'E2'
 ## A pipeline of stripped tools
 
-`pipe.sh` is one line, `sort blob | gzip -9 | wc -c`. Which of the three holds up the others, and why?
+`pipe.sh` is one line, `sort blob | gzip -9 | wc -c`, and `blob` has 40 MB of random letters. Which of the three holds up the others, and why?
 
 E2
     echo 'sort blob | gzip -9 | wc -c' >pipe.sh

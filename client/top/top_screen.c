@@ -496,7 +496,7 @@ static void draw_help(const struct top_look *look)
         "",
         "self: in the function itself; total: also in what it called.",
         "The last 5 minutes are kept to be saved, 64 MiB at most.",
-        "any key goes back",
+        "any other key goes back",
     };
     for (int i = 0; i < (int)(sizeof lines / sizeof lines[0]) && i < getmaxy(stdscr); i++) {
         put_line(look, i, i == 0 ? STYLE_TITLE : STYLE_PLAIN, lines[i]);

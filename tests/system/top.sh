@@ -164,7 +164,7 @@ expect_first spin_three_fifths
 keys e
 expect_shown '^the session has no other event: --wall adds'
 keys '?'
-expect_shown 'any key goes back'
+expect_shown 'any other key goes back'
 keys x
 expect_first spin_three_fifths
 keys Space
