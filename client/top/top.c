@@ -48,7 +48,7 @@ struct batch {
     struct top_first_look first;
     uint32_t event;      /* that is printed, once */
     bool is_event_known; /* is true */
-    struct fault fault;  /* why it is over; code 0: all was printed */
+    struct fault fault; /* why it is over; code 0: all was printed; no text: it is said elsewhere */
 };
 
 static void print_look(struct batch *batch)
@@ -83,7 +83,7 @@ static void print_look(struct batch *batch)
     if (r < 0) {
         (void)fault_set(&batch->fault, ENOMEM, "there is not enough memory");
     } else if (fflush(stdout) != 0) {
-        (void)fault_set(&batch->fault, errno, "standard output: %s", strerror(errno));
+        (void)fault_set(&batch->fault, errno, "%s", ""); /* profctl says so of every verb */
     }
 }
 
@@ -146,7 +146,9 @@ static int print_looks(const struct top_request *request, struct top_source *sou
         print_once(&batch);
     }
     top_session_done(&batch.session);
-    return batch.fault.code == 0 ? EXIT_DONE : complain("top: %s", batch.fault.text);
+    return batch.fault.code == 0         ? EXIT_DONE
+           : batch.fault.text[0] == '\0' ? EXIT_FAILED
+                                         : complain("top: %s", batch.fault.text);
 }
 
 /* With a config the rate is the config's. */

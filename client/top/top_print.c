@@ -163,11 +163,15 @@ static void print_titles(const struct page *page, const struct top_print *print,
         (void)fprintf(page->file, "%s%s\n", titles[print->query.view], texts[print->query.view]);
         return;
     }
+    const char *unit = top_events_unit(print->event);
     (void)snprintf(title, sizeof title, "%s%s",
                    !of_functions || print->event->is_clock ? ""
                    : by_total(print)                       ? "total "
                                                            : "self ",
-                   top_events_unit(print->event));
+                   unit);
+    if (text_width(title) > (size_t)amount_width(print)) {
+        (void)snprintf(title, sizeof title, "%s", unit);
+    }
     (void)fprintf(page->file, "%s  %*s", titles[print->query.view],
                   (int)padding_of(title, amount_width(print)), "");
     text_print_fitted(page->file, title, (size_t)amount_width(print), false);

@@ -93,8 +93,8 @@ static void print_text(const struct connection_notes *notes, const struct sessio
         (void)fputs("\nholds all of it, until profctl read -o FILE fetches it\n", stdout);
     } else {
         (void)printf("\nholds %" PRId64
-                     " s: run profctl read --append -o FILE at least that often, or "
-                     "what follows is\ndropped and counted\n",
+                     " s: run profctl read --append -o FILE at least that often,\n"
+                     "or what follows is dropped and counted\n",
                      notes->holds_s);
     }
     (void)printf("sampling ends %s; profctl stop ends it before\n", session_end(session, end));

@@ -108,6 +108,10 @@ if [ "$STORY" = lines ]; then
     expect_json "$WORK/out" "'event' not in d and d['samples'] == sum(p['samples'] for p in d['processes'])" "the clock is not as without --wall"
     profctl top -p "$napper" -e page-faults:1 --event faults --json -n 1 >"$WORK/out" || fail "top -e failed"
     expect_json "$WORK/out" "d['event'] == 'page-faults' and d['unit'] == 'faults'" "the other event is not shown"
+    profctl top -p "$napper" -e cs --event cs -b -n 1 --interval 0.5 >"$WORK/out" || fail "top -b --event cs failed"
+    grep -qE '^  self %   total % +switches  function' "$WORK/out" || fail "no column of switches: $(cat "$WORK/out")"
+    profctl top -p "$busy" -b -n 1 --interval 0.5 2>"$WORK/err" >/dev/full && fail "a full disk is no failure"
+    [ "$(cat "$WORK/err")" = "profctl: standard output cannot be written: No space left on device" ] || fail "a full disk: says '$(cat "$WORK/err")'"
     expect_status 1 profctl top -p "$napper" --event off-cpu -b -n 1 >"$WORK/out" 2>"$WORK/err"
     grep -q "the session has no event 'off-cpu'; it has cpu-clock alone: --wall adds" "$WORK/err" || fail "no remedy: $(cat "$WORK/err")"
     exit
