@@ -287,8 +287,9 @@ static bool is_descriptor(const char *path)
            strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0;
 }
 
-/* Whether what is no regular file is the caller's own or root's, and so is each link before it.
- * What is written to another user's pipe is that user's to read. */
+/* Whether what is no regular file is the caller's own or root's, and so is each link at the end of
+ * the path. Links to folders on the way are not looked at. What is written to another user's pipe
+ * is that user's to read. */
 static bool is_own_special(const char *path, const struct stat *status)
 {
     struct stat found;

@@ -359,7 +359,7 @@ static void read_uid(struct proc_read *scan, int pid_fd, struct proc_reading *re
     process->account = r == 0 ? account_of(uid) : PROCESS_ACCOUNT_UNKNOWN;
 }
 
-/* Without its control groups it is not known whose a process is. */
+/* Without its control groups the process's identity counts as not read. */
 static void read_cgroups(struct proc_read *scan, int pid_fd, struct proc_reading *reading)
 {
     if (read_text(pid_fd, "cgroup", &scan->cgroups) < 0) {
